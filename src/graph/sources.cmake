@@ -1,0 +1,1 @@
+power_sources(graph.c rules.c build.c describe.c)
