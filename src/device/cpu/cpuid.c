@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the processor and the operating system allow: instruction sets as a feature mask.
- * Input: cpuid leaves and xgetbv. Output: enum power_cpu_feature bits. Threads: any. Bounds: none. */
+ * Input: cpuid leaves and xgetbv. Output: enum power_cpu_feature bits. Threads: any. Bounds: none.
+ */
 #include "device/device.h"
 
 #if defined(__x86_64__)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The scalar functions of the arithmetic profile: this text is their definition. Each is written so
- * that a vector kernel can equal it: every branch is a select between values that are always computed,
- * polynomials are chains of fma. A NaN stays a NaN. Errors are in docs/arithmetic-notes.md.
- * Input: one binary32. Output: the defined bits. Threads: any. Bounds: none. */
+ * that a vector kernel can equal it: every branch is a select between values that are always
+ * computed, polynomials are chains of fma. A NaN stays a NaN. Errors are in
+ * docs/arithmetic-notes.md. Input: one binary32. Output: the defined bits. Threads: any. Bounds:
+ * none. */
 #include "device/cpu/ref/math.h"
 
 #include <math.h>
@@ -28,8 +29,8 @@ static float with_sign(float magnitude, float sign) {
     return float_of((bits_of(magnitude) & 0x7fffffffu) | (bits_of(sign) & 0x80000000u));
 }
 
-/* 2^n e^r: n from the magic number 1.5 * 2^23, whose low bits then hold n. The last select keeps a NaN
- * whose payload would otherwise disturb the exponent. */
+/* 2^n e^r: n from the magic number 1.5 * 2^23, whose low bits then hold n. The last select keeps a
+ * NaN whose payload would otherwise disturb the exponent. */
 float power_ref_exp(float x) {
     const float y = x > 87.0f ? 87.0f : x;
     const float z = fmaf(y, 0x1.715476p+0f, 12582912.0f);
@@ -49,7 +50,8 @@ float power_ref_exp(float x) {
 }
 
 /* x = 2^e m, m in [sqrt(1/2), sqrt(2)), f = m - 1 (exact):
- * log x = e ln2_high + (f + (f^3 P(f) - f^2 / 2 + e ln2_low)). Subnormals are scaled by 2^23 first. */
+ * log x = e ln2_high + (f + (f^3 P(f) - f^2 / 2 + e ln2_low)). Subnormals are scaled by 2^23 first.
+ */
 float power_ref_log(float x) {
     const int tiny = x < 0x1p-126f;
     const uint32_t bits = bits_of(tiny ? x * 0x1p23f : x);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The scalar functions of the arithmetic profile: the text of the definition, in C.
- * Input: one binary32 (or double for rotary). Output: the defined bits. Threads: any. Bounds: none. */
+ * Input: one binary32 (or double for rotary). Output: the defined bits. Threads: any. Bounds: none.
+ */
 #ifndef POWER_DEVICE_CPU_REF_MATH_H
 #define POWER_DEVICE_CPU_REF_MATH_H
 
