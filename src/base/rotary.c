@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Rotary tables: exponential, logarithm, sine and cosine in double without the system's libm, so that
- * the tables have the same bits everywhere. Only +, -, *, / and fma (all correctly rounded) are used.
- * Input: frequencies and positions. Output: binary32, rounded once. Threads: any.
- * Bounds: |angle| < 2^40; exp and log serve the range of frequencies and saturate outside. */
+/* Rotary tables: exponential, logarithm, sine and cosine in double without the system's libm, so
+ * that the tables have the same bits everywhere. Only +, -, *, / and fma (all correctly rounded)
+ * are used. Input: frequencies and positions. Output: binary32, rounded once. Threads: any. Bounds:
+ * |angle| < 2^40; exp and log serve the range of frequencies and saturate outside. */
 #include "base/rotary.h"
 
 #include <math.h>
