@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* A model: the bytes of a GGUF or SafeTensors artifact, checked, bound to a device, immutable.
+ * Threads: open from any thread; every function on an open model may be called from several threads at
+ * once. Close a model after its sessions. */
+#ifndef POWER_MODEL_H
+#define POWER_MODEL_H
+
+#include "power/runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct power_model power_model;
+
+typedef enum power_kv_type { POWER_KV_F16 = 0, POWER_KV_F32 = 1, POWER_KV_Q8_0 = 2 } power_kv_type;
+
+typedef enum power_verify {
+    POWER_VERIFY_ONCE = 0,   /* digest computed in the background once per file identity, remembered */
+    POWER_VERIFY_ALWAYS = 1, /* computed before the model opens */
+    POWER_VERIFY_NEVER = 2
+} power_verify;
+
+typedef struct power_model_options {
+    size_t struct_size;
+    int no_mmap;             /* 1: read the file instead of mapping it */
+    int no_pack;             /* 1: products read the file's layout (same bits, slower) */
+    int no_fusion;           /* 1: every operator is a step of its own (same bits, slower) */
+    int metadata_only;       /* 1: no tensors are loaded; sessions are refused (vocabularies, show) */
+    power_verify verify;     /* default ONCE */
+    const char *sha256;      /* expected digest in hexadecimal, or NULL; a mismatch fails the model */
+    uint32_t max_sequences;  /* sequences alive at once; default 16 */
+    uint64_t max_tokens;     /* tokens of state over all sequences; default 0: max_sequences times the
+                                smaller of the model's context and 4096, cut to what memory allows */
+    uint32_t prefill_rows;   /* rows of one step at most; default 512 */
+    uint32_t undo_rows;      /* rows a session can take back without a snapshot; default 16 */
+    /* Called now and then while loading, 0..1; nonzero cancels. May be NULL. */
+    int (*progress)(void *context, double done);
+    void *progress_context;
+} power_model_options;
+
+POWER_API void power_model_options_init(power_model_options *options);
+
+/* `path`: a GGUF file (the first of a split set), a SafeTensors file, or a directory with config.json.
+ * POWER_CORRUPT and POWER_UNSUPPORTED name the key, tensor or offset; POWER_IO; POWER_LIMIT;
+ * POWER_MISMATCH; POWER_NO_MEMORY; POWER_CANCELLED. */
+POWER_API POWER_MUST_USE power_status power_model_open(power_runtime *runtime, const char *path,
+                                                       const power_model_options *options,
+                                                       power_model **out_model,
+                                                       power_error *error);
+POWER_API void power_model_close(power_model *model);
+
+/* Facts. Texts live as long as the model; NULL where the model has none. */
+typedef struct power_model_info {
+    size_t struct_size;
+    const char *architecture;
+    const char *name;      /* general.name */
+    const char *file_type; /* "gguf" or "safetensors" */
+    uint32_t n_layers, n_vocab, n_embd, n_heads, n_kv_heads, head_dim;
+    uint32_t context_length; /* trained */
+    uint64_t n_parameters, file_bytes, weights_bytes;
+    uint32_t n_tensors, n_metadata;
+    const char *chat_template;
+    uint32_t end_tokens[16];
+    uint32_t n_end_tokens;
+    uint32_t bos_token; /* UINT32_MAX: none */
+} power_model_info;
+/* Caller sets struct_size. */
+POWER_API POWER_MUST_USE power_status power_model_get_info(const power_model *model,
+                                                           power_model_info *out_info,
+                                                           power_error *error);
+
+/* SHA-256 of the artifact as hexadecimal; waits for the background computation, or computes it now. */
+POWER_API POWER_MUST_USE power_status power_model_digest(power_model *model, char out_hex[65],
+                                                         power_error *error);
+
+/* Metadata entry `index` rendered as text (arrays are cut with "... (N)"); tensor `index` likewise.
+ * POWER_NOT_FOUND beyond the end. `out_value` of metadata is valid UTF-8. */
+POWER_API POWER_MUST_USE power_status power_model_metadata(const power_model *model, uint32_t index,
+                                                           char *out_key, size_t key_capacity,
+                                                           char *out_value, size_t value_capacity,
+                                                           power_error *error);
+typedef struct power_tensor_info {
+    const char *name; /* lives as long as the model */
+    const char *type;
+    uint32_t rank;
+    uint64_t dims[4]; /* dims[0] is contiguous */
+    uint64_t offset, bytes;
+} power_tensor_info;
+POWER_API POWER_MUST_USE power_status power_model_tensor(const power_model *model, uint32_t index,
+                                                         power_tensor_info *out_info,
+                                                         power_error *error);
+
+/* Bytes a session of this context and KV type needs: state, and the plan's scratch (shared by all). */
+POWER_API POWER_MUST_USE power_status power_model_price(power_model *model, uint32_t context,
+                                                        power_kv_type kv_type,
+                                                        uint64_t *out_state_bytes,
+                                                        uint64_t *out_scratch_bytes,
+                                                        power_error *error);
+
+/* ---- text ---- */
+
+/* Text to ids. *out_count gets the number needed; POWER_LIMIT when capacity is smaller.
+ * parse_special: control tokens in the text are recognised; add_special: BOS/EOS as the file says.
+ * POWER_INVALID with the byte offset for text that is not UTF-8. */
+POWER_API POWER_MUST_USE power_status power_tokenize(const power_model *model, const char *text,
+                                                     size_t text_bytes, int add_special,
+                                                     int parse_special, uint32_t *out_ids,
+                                                     size_t capacity, size_t *out_count,
+                                                     power_error *error);
+/* Ids to text; bytes that are not UTF-8 become U+FFFD. *out_bytes gets the length without the NUL;
+ * POWER_LIMIT when capacity is smaller than length + 1. */
+POWER_API POWER_MUST_USE power_status power_detokenize(const power_model *model,
+                                                       const uint32_t *ids, size_t n_ids,
+                                                       int show_special, char *out_text,
+                                                       size_t capacity, size_t *out_bytes,
+                                                       power_error *error);
+/* The raw bytes of one token, not NUL-terminated; live as long as the model. */
+POWER_API POWER_MUST_USE power_status power_token_bytes(const power_model *model, uint32_t id,
+                                                        const char **out_bytes, size_t *out_length,
+                                                        power_error *error);
+
+typedef struct power_message {
+    const char *role;    /* "system", "user", "assistant", ... */
+    const char *content; /* UTF-8 */
+} power_message;
+/* Renders messages by the model's chat template. POWER_NOT_FOUND when the model has none.
+ * Same rule for capacity as power_detokenize. */
+POWER_API POWER_MUST_USE power_status power_render(const power_model *model,
+                                                   const power_message *messages,
+                                                   size_t n_messages, int add_generation_prompt,
+                                                   char *out_text, size_t capacity,
+                                                   size_t *out_bytes, power_error *error);
+/* The same with all variables as a JSON object (messages, tools, add_generation_prompt, ...). */
+POWER_API POWER_MUST_USE power_status power_render_json(const power_model *model,
+                                                        const char *variables_json,
+                                                        char *out_text, size_t capacity,
+                                                        size_t *out_bytes, power_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

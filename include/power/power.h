@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Everything public, in one include. */
+#ifndef POWER_POWER_H
+#define POWER_POWER_H
+
+#include "power/graph.h"
+#include "power/model.h"
+#include "power/runtime.h"
+#include "power/session.h"
+#include "power/status.h"
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* A session: one sequence's state on a model, used by one thread at a time.
+ * Sessions of one model run together in batches; no session's bits depend on another.
+ * Threads: different sessions may be used from different threads at once; one session by one at a time,
+ * except power_session_cancel, which any thread may call. */
+#ifndef POWER_SESSION_H
+#define POWER_SESSION_H
+
+#include "power/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct power_session power_session;
+
+typedef struct power_session_options {
+    size_t struct_size;
+    uint32_t context; /* tokens this session can hold; reserved at open; 0: smaller of trained and 4096 */
+    power_kv_type kv_type; /* default F16 */
+    uint32_t chunk_rows;   /* prefill rows of this session in one step; 0: the model's prefill_rows */
+} power_session_options;
+
+POWER_API void power_session_options_init(power_session_options *options);
+
+/* POWER_OVERLOADED when the model's sequences or tokens are taken (both numbers in the message);
+ * POWER_LIMIT when the context exceeds what the model was trained for or max_tokens;
+ * POWER_UNSUPPORTED for a KV type that the model's head size does not allow. */
+POWER_API POWER_MUST_USE power_status power_session_open(power_model *model,
+                                                         const power_session_options *options,
+                                                         power_session **out_session,
+                                                         power_error *error);
+POWER_API void power_session_close(power_session *session);
+
+POWER_API uint32_t power_session_length(const power_session *session);  /* tokens in the state */
+POWER_API uint32_t power_session_context(const power_session *session); /* tokens it can hold */
+/* The ids in the state, oldest first; valid until the session's next call. */
+POWER_API const uint32_t *power_session_tokens(const power_session *session);
+
+/* Appends `n_ids` tokens. For each of the `n_rows` row numbers (0 .. n_ids - 1, ascending) one row of
+ * n_vocab logits is written to out_logits ([n_rows][n_vocab] floats). On failure the state is as before.
+ * POWER_CONTEXT_FULL with both numbers; POWER_INVALID for an id beyond the vocabulary;
+ * POWER_NOT_FINITE naming the operator; POWER_CANCELLED; POWER_CHANGED. */
+POWER_API POWER_MUST_USE power_status power_session_evaluate(power_session *session,
+                                                             const uint32_t *ids, size_t n_ids,
+                                                             const uint32_t *rows, size_t n_rows,
+                                                             float *out_logits,
+                                                             power_error *error);
+/* Takes tokens back: length becomes `length`. KV-only models: any length unless a window dropped it;
+ * models with recurrent state: at most undo_rows below the current length, or 0.
+ * POWER_LIMIT with both numbers. */
+POWER_API POWER_MUST_USE power_status power_session_truncate(power_session *session,
+                                                             uint32_t length, power_error *error);
+/* A second session with the same state; blocks are shared until written. Reserves like an open. */
+POWER_API POWER_MUST_USE power_status power_session_fork(power_session *session,
+                                                         power_session **out_session,
+                                                         power_error *error);
+/* The state as bytes that any build on any instruction set can load (same model and KV type).
+ * *out_bytes gets the size needed; POWER_LIMIT when capacity is smaller. */
+POWER_API POWER_MUST_USE power_status power_session_save(power_session *session, void *out,
+                                                         size_t capacity, size_t *out_bytes,
+                                                         power_error *error);
+/* Into an empty session. POWER_CORRUPT, POWER_MISMATCH (another model, KV type or longrope choice). */
+POWER_API POWER_MUST_USE power_status power_session_load(power_session *session, const void *bytes,
+                                                         size_t length, power_error *error);
+
+/* ---- generation ---- */
+
+typedef struct power_bias {
+    uint32_t id;
+    float bias;
+} power_bias;
+
+typedef struct power_sampling {
+    size_t struct_size;
+    float temperature; /* 0: greedy */
+    uint32_t top_k;    /* 0: off */
+    float top_p;       /* >= 1: off */
+    float min_p;       /* 0: off */
+    float repetition_penalty; /* 1: off */
+    float presence_penalty, frequency_penalty; /* 0: off */
+    const power_bias *biases;
+    size_t n_biases;
+    uint64_t seed; /* default 0 */
+    uint32_t choice; /* index of this answer among several to the same prompt */
+} power_sampling;
+/* Stated defaults: temperature 0.8, top_k 40, top_p 0.95, min_p 0.05, penalties off, seed 0. */
+POWER_API void power_sampling_init(power_sampling *sampling);
+/* The same, then what the model's file says (general.sampling.*, generation_config.json). */
+POWER_API POWER_MUST_USE power_status power_model_sampling(const power_model *model,
+                                                           power_sampling *out_sampling,
+                                                           power_error *error);
+
+typedef enum power_finish {
+    POWER_FINISH_STOP = 0,   /* an end token or a stop id */
+    POWER_FINISH_LENGTH = 1, /* max_tokens */
+    POWER_FINISH_CONTEXT = 2, /* the context is full */
+    POWER_FINISH_CALLBACK = 3 /* the callback asked to stop */
+} power_finish;
+
+/* One piece of an answer. text is valid UTF-8, may be empty, lives during the call. */
+typedef struct power_delta {
+    uint32_t id;
+    const char *text;
+    size_t text_bytes;
+    float logprob; /* natural log of the raw probability */
+} power_delta;
+
+typedef struct power_generate_options {
+    size_t struct_size;
+    const uint32_t *ids; /* appended to the state first; may be empty when the state is not */
+    size_t n_ids;
+    power_sampling sampling;
+    uint32_t max_tokens; /* 0: until the context is full */
+    const uint32_t *stop_ids;
+    size_t n_stop_ids;
+    int ignore_end_tokens; /* 1: the model's own end tokens do not stop */
+    int show_special;      /* 1: control tokens appear in the text */
+    /* Called on the calling thread for each token; nonzero stops after this token. May be NULL. */
+    int (*on_delta)(void *context, const power_delta *delta);
+    void *context;
+} power_generate_options;
+POWER_API void power_generate_options_init(power_generate_options *options);
+
+typedef struct power_generate_result {
+    size_t struct_size;
+    power_finish finish;
+    uint32_t end_id; /* the token that stopped it, UINT32_MAX if none; not in the text */
+    uint32_t prompt_tokens, output_tokens;
+    uint64_t prefill_ns, first_token_ns, decode_ns; /* first_token: from the call to the first delta */
+} power_generate_result;
+
+/* Appends the prompt ids, then samples token after token. All emitted tokens but possibly the last are
+ * in the state afterwards (the next call's prompt continues from there; power_session_length tells).
+ * A prompt that does not fit is POWER_CONTEXT_FULL with both numbers; nothing is dropped.
+ * On failure the state is as it was before the token that failed. */
+POWER_API POWER_MUST_USE power_status power_generate(power_session *session,
+                                                     const power_generate_options *options,
+                                                     power_generate_result *out_result,
+                                                     power_error *error);
+/* Any thread: the running (or next) call on this session ends with POWER_CANCELLED within one step. */
+POWER_API void power_session_cancel(power_session *session);
+
+/* ---- embeddings ---- */
+/* Pooled embedding of a token list for models that can (POWER_UNSUPPORTED otherwise): n_embd floats. */
+POWER_API POWER_MUST_USE power_status power_embed(power_model *model, const uint32_t *ids,
+                                                  size_t n_ids, float *out_embedding,
+                                                  size_t capacity, power_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,1 @@
+power_sources(weights.c pack.c convert.c)
