@@ -170,11 +170,16 @@ power_status power_family_add_rope(struct power_builder *b, float base, uint32_t
                                       "\"%s.rope.freq_base\" is out of range", b->hp.architecture);
     }
     float factors[MAX_FREQS], first[MAX_FREQS], second[MAX_FREQS];
+    char key[128];
     bool two = b->hp.original_context &&
-               power_weights_has(b->request->weights, "rope_factors_long.weight");
-    const char *name = two ? "rope_factors_short.weight" : "rope_freqs.weight";
-    b->status = read_factors(b, name, rot / 2, factors);
+               (power_weights_has(b->request->weights, "rope_factors_long.weight") ||
+                power_source_meta(b->request->source,
+                                  power_builder_key(b, "rope.scaling.long_factors", key)));
+    b->status = read_factors(b, two ? "rope_factors_short.weight" : "rope_freqs.weight",
+                             "rope.scaling.short_factors", rot / 2, factors);
     if (b->status) return b->status;
+    for (uint32_t i = 0; s.llama3 && i < rot / 2; i++)
+        factors[i] = llama3_factor(&s, (double)base, rot, i);
     frequencies(&s, (double)base, rot, factors, first);
     if (two) {
         b->status = read_factors(b, "rope_factors_long.weight", "rope.scaling.long_factors",
