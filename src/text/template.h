@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Chat templates: the Jinja language as models use it.
+ * Input: template text, and variables as JSON. Output: rendered text, or an error with line and
+ * column. Threads: compiling one; a compiled template is immutable and renders from any thread.
+ * Bounds: budgets for steps, output bytes and nesting; no file, process, clock or network reach. */
+#ifndef POWER_TEXT_TEMPLATE_H
+#define POWER_TEXT_TEMPLATE_H
+
+#include "base/memory.h"
+#include "base/span.h"
+
+struct power_template; /* opaque, owns its arena */
+
+power_status power_template_compile(const power_allocator *allocator, struct power_text text,
+                                    struct power_template **out, power_error *error) POWER_MUST_USE;
+void power_template_destroy(struct power_template *t);
+
+struct power_template_limits {
+    uint64_t max_steps;      /* 0: 10,000,000 */
+    size_t max_output_bytes; /* 0: 16 MiB */
+    uint32_t max_depth;      /* 0: 200 */
+};
+
+/* `variables_json`: one JSON object (messages, tools, add_generation_prompt, bos_token, ...), whose
+ * key order is kept. `now_unix_s`: what strftime_now sees (UTC). Appends to `out`. */
+power_status power_template_render(const struct power_template *t, struct power_text variables_json,
+                                   int64_t now_unix_s, const struct power_template_limits *limits,
+                                   struct power_buffer *out, power_error *error) POWER_MUST_USE;
+
+#endif
