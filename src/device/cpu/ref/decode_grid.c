@@ -57,7 +57,7 @@ void power_ref_decode_iq2_s(const unsigned char *block, struct power_ref_unit *o
         out->sub[s] = (int16_t)(2 * (block[74 + s / 2] >> 4 * (s % 2) & 15) + 1);
     }
     for (uint32_t g = 0; g < 32; g++) {
-        const uint32_t high = block[66 + g / 4] >> 2 * (g % 4) & 3u;
+        const uint32_t high = (uint32_t)block[66 + g / 4] >> 2 * (g % 4) & 3u;
         put_signed(out->code + 8 * g, power_iq2_s_grid[block[2 + g] | high << 8], 8, block[34 + g]);
     }
 }
@@ -83,7 +83,7 @@ void power_ref_decode_iq3_s(const unsigned char *block, struct power_ref_unit *o
         out->sub[s] = (int16_t)(2 * (block[106 + s / 4] >> 4 * (s / 2 % 2) & 15) + 1);
     }
     for (uint32_t g = 0; g < 64; g++) {
-        const uint32_t high = block[66 + g / 8] >> g % 8 & 1u;
+        const uint32_t high = (uint32_t)block[66 + g / 8] >> g % 8 & 1u;
         put_signed(out->code + 4 * g, power_iq3_s_grid[block[2 + g] | high << 8], 4,
                    (uint32_t)block[74 + g / 2] >> 4 * (g % 2));
     }
@@ -123,7 +123,7 @@ void power_ref_decode_iq1_m(const unsigned char *block, struct power_ref_unit *o
         out->sub[s] = (int16_t)(2 * (word >> 3 * (s % 4) & 7u) + 1);
     }
     for (uint32_t g = 0; g < 32; g++) {
-        const uint32_t nibble = block[32 + g / 2] >> 4 * (g % 2) & 15u;
+        const uint32_t nibble = (uint32_t)block[32 + g / 2] >> 4 * (g % 2) & 15u;
         put_shifted(out->code + 8 * g, power_iq1_grid[block[g] | (nibble & 7u) << 8], nibble >> 3);
     }
 }
