@@ -4,3 +4,13 @@ power_sources(cpu/ref/attend.c cpu/ref/decode_32.c cpu/ref/decode_grid.c cpu/ref
               cpu/ref/half.c cpu/ref/kv.c cpu/ref/math.c cpu/ref/pointwise.c
               cpu/ref/product_float.c cpu/ref/product_quant.c cpu/ref/recurrent.c
               cpu/ref/reduce.c cpu/ref/table.c cpu/ref/tables_iq.c)
+# Products of x86; product.c chooses, and is empty elsewhere.
+power_sources(cpu/x86/product.c)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(POWER_AVX2 -mavx2 -mfma -mf16c)
+  set(POWER_AVX512 ${POWER_AVX2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
+  power_sources(cpu/x86/product_pack.c)
+  power_isa_sources("${POWER_AVX2}" cpu/x86/product_avx2.c cpu/x86/product_decode.c)
+  power_isa_sources("${POWER_AVX512}" cpu/x86/product_avx512.c)
+  power_isa_sources("${POWER_AVX512};-mavx512vnni" cpu/x86/product_vnni.c)
+endif()

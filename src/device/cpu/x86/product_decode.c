@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* Decodes raw blocks of one weight row into codes and scales.
+ * Input: the bytes of a row as in the file. Output: a power_row_unit.
+ * Threads: any. Bounds: reads exactly the blocks that hold n weights, n <= 256. */
+#include <string.h>
+
+#include <immintrin.h>
+
+#include "device/cpu/x86/product.h"
+
+static float half_at(const unsigned char *raw) {
+    uint16_t bits;
+    memcpy(&bits, raw, sizeof bits);
+    return _cvtsh_ss(bits);
+}
+
+static uint32_t word_at(const unsigned char *raw) {
+    uint32_t word;
+    memcpy(&word, raw, sizeof word);
+    return word;
+}
+
+static void nibbles(const unsigned char *raw, uint8_t *low, uint8_t *high, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        low[i] = raw[i] & 15;
+        high[i] = (uint8_t)(raw[i] >> 4);
+    }
+}
+
+/* Adds bit i of `bits` as bit 4 of code i, 32 codes. */
+static void fifth_bits(uint32_t bits, uint8_t *q) {
+    for (uint32_t i = 0; i < 32; i++) {
+        q[i] = (uint8_t)(q[i] | ((bits >> i) & 1) << 4);
+    }
+}
+
+static void decode_q8_0(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
+    for (uint32_t b = 0; b < n / 32; b++, raw += 34) {
+        out->d[b] = half_at(raw);
+        for (uint32_t i = 0; i < 32; i++) {
+            out->q[b * 32 + i] = raw[2 + i] ^ 0x80;
+        }
+    }
+}
+
+static void decode_q4_0(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
+    for (uint32_t b = 0; b < n / 32; b++, raw += 18) {
+        out->d[b] = half_at(raw);
+        nibbles(raw + 2, out->q + b * 32, out->q + b * 32 + 16, 16);
+    }
+}
+
+static void decode_q4_1(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
+    for (uint32_t b = 0; b < n / 32; b++, raw += 20) {
+        out->d[b] = half_at(raw);
+        out->m[b] = half_at(raw + 2);
+        nibbles(raw + 4, out->q + b * 32, out->q + b * 32 + 16, 16);
+    }
+}
+
+static void decode_q5_0(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
+    for (uint32_t b = 0; b < n / 32; b++, raw += 22) {
+        out->d[b] = half_at(raw);
+        nibbles(raw + 6, out->q + b * 32, out->q + b * 32 + 16, 16);
+        fifth_bits(word_at(raw + 2), out->q + b * 32);
+    }
+}
+
+static void decode_q5_1(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
+    for (uint32_t b = 0; b < n / 32; b++, raw += 24) {
+        out->d[b] = half_at(raw);
+        out->m[b] = half_at(raw + 2);
+        nibbles(raw + 8, out->q + b * 32, out->q + b * 32 + 16, 16);
+        fifth_bits(word_at(raw + 4), out->q + b * 32);
+    }
+}
+
+/* The values of IQ4_NL and IQ4_XS, plus 128. */
+static const uint8_t nonlinear[16] = {1,   24,  45,  63,  79,  93,  106, 118,
+                                      129, 141, 153, 166, 181, 197, 217, 241};
+
+static void look_up(const unsigned char *raw, uint8_t *q) {
+    __m128i table = _mm_loadu_si128((const __m128i *)nonlinear), mask = _mm_set1_epi8(15);
+    __m128i v = _mm_loadu_si128((const __m128i *)raw);
+    __m128i low = _mm_and_si128(v, mask), high = _mm_and_si128(_mm_srli_epi16(v, 4), mask);
+    _mm_storeu_si128((__m128i *)q, _mm_shuffle_epi8(table, low));
+    _mm_storeu_si128((__m128i *)(q + 16), _mm_shuffle_epi8(table, high));
+}
+
+static void decode_iq4_nl(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
+    for (uint32_t b = 0; b < n / 32; b++, raw += 18) {
+        out->d[b] = half_at(raw);
+        look_up(raw + 2, out->q + b * 32);
+    }
+}
+
+/* The eight 6-bit scales and minima that Q4_K and Q5_K share. */
+static void scales_k(const unsigned char *raw, struct power_row_unit *out) {
+    out->d[0] = half_at(raw);
+    out->m[0] = half_at(raw + 2);
+    raw += 4;
+    for (uint32_t j = 0; j < 8; j++) {
+        uint32_t sc, mn;
+        if (j < 4) {
+            sc = raw[j] & 63;
+            mn = raw[j + 4] & 63;
+        } else {
+            sc = (raw[j + 4] & 15u) | (raw[j - 4] >> 6) << 4;
+            mn = (uint32_t)(raw[j + 4] >> 4) | (raw[j] >> 6) << 4;
+        }
+        out->sc[j] = (int16_t)sc;
+        out->cp[2 * j] = out->cp[2 * j + 1] = (int16_t)mn;
+    }
+}
+
+static void decode_q4_k(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
+    (void)n;
+    scales_k(raw, out);
+    for (uint32_t p = 0; p < 4; p++) {
+        nibbles(raw + 16 + p * 32, out->q + p * 64, out->q + p * 64 + 32, 32);
+    }
+}
+
+static void decode_q5_k(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
+    (void)n;
+    scales_k(raw, out);
+    const unsigned char *high = raw + 16;
+    for (uint32_t p = 0; p < 4; p++) {
+        uint8_t *q = out->q + p * 64;
+        nibbles(raw + 48 + p * 32, q, q + 32, 32);
+        for (uint32_t i = 0; i < 32; i++) {
+            q[i] = (uint8_t)(q[i] | ((high[i] >> (2 * p)) & 1) << 4);
+            q[i + 32] = (uint8_t)(q[i + 32] | ((high[i] >> (2 * p + 1)) & 1) << 4);
+        }
+    }
+}
+
+/* Scales whose codes have an offset: isum loses offset * scale * (sum of activations). */
+static void scale_offset(struct power_row_unit *out, int offset) {
+    for (uint32_t j = 0; j < 16; j++) {
+        out->cp[j] = (int16_t)(-offset * out->sc[j]);
+    }
+}
+
+static void decode_q6_k(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
+    (void)n;
+    for (uint32_t s = 0; s < 2; s++) {
+        const unsigned char *low = raw + 64 * s, *high = raw + 128 + 32 * s;
+        uint8_t *q = out->q + 128 * s;
+        for (uint32_t i = 0; i < 32; i++) {
+            q[i] = (uint8_t)((low[i] & 15) | (high[i] & 3) << 4);
+            q[i + 32] = (uint8_t)((low[i + 32] & 15) | ((high[i] >> 2) & 3) << 4);
+            q[i + 64] = (uint8_t)((low[i] >> 4) | ((high[i] >> 4) & 3) << 4);
+            q[i + 96] = (uint8_t)((low[i + 32] >> 4) | (high[i] >> 6) << 4);
+        }
+    }
+    for (uint32_t j = 0; j < 16; j++) {
+        out->sc[j] = (int8_t)raw[192 + j];
+    }
+    scale_offset(out, 32);
+    out->d[0] = half_at(raw + 208);
+}
+
+static void decode_q2_k(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
+    (void)n;
+    for (uint32_t j = 0; j < 16; j++) {
+        out->sc[j] = raw[j] & 15;
+        out->cp[j] = (int16_t)(raw[j] >> 4);
+    }
+    for (uint32_t i = 0; i < 256; i++) {
+        out->q[i] = (raw[16 + (i / 128) * 32 + i % 32] >> (2 * ((i / 32) % 4))) & 3;
+    }
+    out->d[0] = half_at(raw + 80);
+    out->m[0] = half_at(raw + 82);
+}
+
+static void decode_q3_k(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
+    (void)n;
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t low = (raw[32 + (i / 128) * 32 + i % 32] >> (2 * ((i / 32) % 4))) & 3u;
+        uint32_t high = (raw[i % 32] >> (i / 32)) & 1u;
+        out->q[i] = (uint8_t)(low | high << 2);
+    }
+    const unsigned char *scales = raw + 96;
+    for (uint32_t j = 0; j < 16; j++) {
+        uint32_t low = j < 8 ? scales[j] & 15u : (uint32_t)(scales[j - 8] >> 4);
+        uint32_t high = (scales[8 + j % 4] >> (2 * (j / 4))) & 3u;
+        out->sc[j] = (int16_t)((int)(low | high << 4) - 32);
+    }
+    scale_offset(out, 4);
+    out->d[0] = half_at(raw + 108);
+}
+
+static void decode_iq4_xs(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
+    (void)n;
+    uint32_t high = raw[2] | (uint32_t)raw[3] << 8;
+    out->d[0] = half_at(raw);
+    for (uint32_t j = 0; j < 8; j++) {
+        uint32_t low = (raw[4 + j / 2] >> (4 * (j % 2))) & 15u;
+        int scale = (int)(low | ((high >> (2 * j)) & 3u) << 4) - 32;
+        out->sc[j] = (int16_t)scale;
+        out->cp[2 * j] = out->cp[2 * j + 1] = (int16_t)(-128 * scale);
+        look_up(raw + 8 + 16 * j, out->q + 32 * j);
+    }
+}
+
+power_row_decode_fn power_row_decoder(enum power_dtype dtype) {
+    static const power_row_decode_fn decoders[POWER_DTYPE_LIMIT] = {
+        [POWER_DTYPE_Q8_0] = decode_q8_0, [POWER_DTYPE_Q4_0] = decode_q4_0,
+        [POWER_DTYPE_Q4_1] = decode_q4_1, [POWER_DTYPE_Q5_0] = decode_q5_0,
+        [POWER_DTYPE_Q5_1] = decode_q5_1, [POWER_DTYPE_IQ4_NL] = decode_iq4_nl,
+        [POWER_DTYPE_Q4_K] = decode_q4_k, [POWER_DTYPE_Q5_K] = decode_q5_k,
+        [POWER_DTYPE_Q6_K] = decode_q6_k, [POWER_DTYPE_Q2_K] = decode_q2_k,
+        [POWER_DTYPE_Q3_K] = decode_q3_k, [POWER_DTYPE_IQ4_XS] = decode_iq4_xs,
+    };
+    return decoders[dtype];
+}

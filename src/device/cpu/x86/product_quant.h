@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* The quantised products: units of weights unpacked once, reused over all rows of the call.
+ * Input: a power_product. Output: its y, for the rows and outputs of the call.
+ * Threads: any, with a scratch each. Bounds: POWER_PRODUCT_SCRATCH bytes of scratch.
+ * Included once by each instruction set's file, after product_tiles.h. */
+#ifndef POWER_DEVICE_CPU_X86_PRODUCT_QUANT_H
+#define POWER_DEVICE_CPU_X86_PRODUCT_QUANT_H
+
+#define ROWS_MAX 120u /* rows of one pass, a multiple of every tile's */
+
+/* The scratch of one call. */
+struct quant_scratch {
+    struct unit u;
+    struct power_row_unit rows[16];
+    _Alignas(64) float acc[ROWS_MAX * 64];
+    struct xunit x[];
+};
+#define X_UNITS ((POWER_PRODUCT_SCRATCH - sizeof(struct quant_scratch)) / sizeof(struct xunit))
+_Static_assert(X_UNITS > 2 * ROWS_MAX, "activation units fit the scratch");
+
+/* Unpacks unit `unit` of the 16 rows of `group`; returns its codes. */
+typedef const uint8_t *(*unpack_fn)(const struct power_product *p, uint32_t group, uint32_t unit,
+                                    uint32_t n, struct quant_scratch *s);
+
+struct quant_kernel {
+    struct power_quant_form form;
+    unpack_fn unpack;
+    const tile_fn *tiles;
+};
+
+/* Where isum starts: the codes' offset, taken back. Signed codes of the maddubs path have none. */
+static void take_row(const struct power_product *p, const struct power_quant_form *form, size_t row,
+                     uint32_t unit, uint32_t n, struct xunit *out) {
+    const struct power_qrows *x = &p->qx;
+    const int16_t *sums = x->bsums + row * x->bsum_stride + (size_t)unit * 16;
+    const float *d = x->d + row * x->d_stride + (size_t)unit * (POWER_UNIT / x->block);
+    memcpy(out->q, x->q + row * x->q_stride + (size_t)unit * POWER_UNIT, n);
+    memcpy(out->d, d, n / x->block * sizeof(float));
+    if (form->super) {
+        memcpy(out->sums, sums, sizeof out->sums);
+        return;
+    }
+    int factor = form->has_min ? 1 : form->bits == 8 && !VNNI ? 0 : -form->offset;
+    for (uint32_t b = 0; b < n / 32; b++) {
+        out->start[b] = factor * (sums[2 * b] + sums[2 * b + 1]);
+    }
+}
+
+static uint32_t unit_length(uint32_t k, uint32_t unit) {
+    uint32_t left = k - unit * POWER_UNIT;
+    return left < POWER_UNIT ? left : POWER_UNIT;
+}
+
+static void take_rows(const struct power_product *p, const struct power_quant_form *form,
+                      uint32_t row, uint32_t n_rows, uint32_t unit, struct xunit *out) {
+    uint32_t n = unit_length(p->k, unit);
+    for (uint32_t r = 0; r < n_rows; r++) {
+        size_t at = p->x_rows ? p->x_rows[row + r] : row + r;
+        take_row(p, form, at, unit, n, out + r);
+    }
+}
+
+static void run_tiles(const struct quant_kernel *kernel, const struct unit *u, const uint8_t *w,
+                      const struct xunit *x, uint32_t n_rows, uint32_t blocks, float *acc) {
+    size_t acc_row = kernel->form.super ? 16 : 64;
+    for (uint32_t t = 0; n_rows > 0; t++) {
+        for (; n_rows >= tile_rows[t]; n_rows -= tile_rows[t]) {
+            kernel->tiles[t](u, w, x, blocks, acc);
+            x += tile_rows[t];
+            acc += tile_rows[t] * acc_row;
+        }
+    }
+}
+
+/* y = chains + 0, the first n_outs of the group's 16. */
+static void put_row(float *y, const float *acc, uint32_t n_outs, bool super) {
+    _Alignas(64) float out[16];
+    for (int lane = 0; lane < 16; lane += LANES) {
+        vf a = vf_load(acc + lane);
+        if (!super) {
+            a = vf_add(vf_add(a, vf_load(acc + 16 + lane)),
+                       vf_add(vf_load(acc + 32 + lane), vf_load(acc + 48 + lane)));
+        }
+        vf_store(out + lane, vf_add(a, vf_zero()));
+    }
+    memcpy(y, out, n_outs * sizeof(float));
+}
+
+/* One group of 16 outputs for a pass of rows. x: all units of the pass, or room for one of them. */
+static void run_group(const struct power_product *p, const struct quant_kernel *kernel,
+                      uint32_t row, uint32_t n_rows, uint32_t out, uint32_t n_outs, bool x_taken,
+                      struct quant_scratch *s) {
+    uint32_t units = (p->k + POWER_UNIT - 1) / POWER_UNIT;
+    size_t acc_row = kernel->form.super ? 16 : 64;
+    memset(s->acc, 0, n_rows * acc_row * sizeof(float));
+    for (uint32_t unit = 0; unit < units; unit++) {
+        uint32_t n = unit_length(p->k, unit);
+        struct xunit *x = x_taken ? s->x + (size_t)unit * n_rows : s->x;
+        if (!x_taken) take_rows(p, &kernel->form, row, n_rows, unit, x);
+        const uint8_t *w = kernel->unpack(p, out / 16, unit, n, s);
+        run_tiles(kernel, &s->u, w, x, n_rows, n / 32, s->acc);
+    }
+    for (uint32_t r = 0; r < n_rows; r++) {
+        put_row(p->y + (size_t)(row + r) * p->y_stride + out, s->acc + r * acc_row, n_outs,
+                kernel->form.super);
+    }
+}
+
+/* Rows go in passes whose activations fit the scratch; with a very long k each unit is taken when
+ * its turn comes. */
+static void run_product(const struct power_product *p, const struct quant_kernel *kernel,
+                        uint32_t row, uint32_t n_rows, uint32_t out, uint32_t n_outs,
+                        void *scratch) {
+    struct quant_scratch *s = scratch;
+    uint32_t units = (p->k + POWER_UNIT - 1) / POWER_UNIT, end = out + n_outs;
+    uint32_t fit = (uint32_t)(X_UNITS / (units ? units : 1));
+    bool x_taken = fit >= (n_rows < tile_rows[0] ? n_rows : tile_rows[0]);
+    uint32_t pass = x_taken && fit < ROWS_MAX ? fit / tile_rows[0] * tile_rows[0] : ROWS_MAX;
+    if (pass == 0) pass = fit;
+    for (uint32_t taken; n_rows > 0; n_rows -= taken, row += taken) {
+        taken = n_rows < pass ? n_rows : pass;
+        for (uint32_t unit = 0; x_taken && unit < units; unit++) {
+            take_rows(p, &kernel->form, row, taken, unit, s->x + (size_t)unit * taken);
+        }
+        for (uint32_t o = out; o < end; o += 16) {
+            run_group(p, kernel, row, taken, o, end - o < 16 ? end - o : 16, x_taken, s);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* Which kernel each type has, on the instruction set of the including file.
+ * Input: a kernel table. Output: its products replaced. Threads: any. Bounds: the table.
+ * Included once by each instruction set's file, after the other product headers. */
+#ifndef POWER_DEVICE_CPU_X86_PRODUCT_TABLE_H
+#define POWER_DEVICE_CPU_X86_PRODUCT_TABLE_H
+
+SUPER_TILES(4, 8, 1)
+SUPER_TILES(5, 8, 1)
+SUPER_TILES(6, 16, 0)
+SUPER_TILES(4, 16, 1)
+SUPER_TILES(4, 16, 0)
+SUPER_TILES(8, 8, 0)
+BLOCK_TILES(4, 0)
+BLOCK_TILES(5, 0)
+BLOCK_TILES(8, 0)
+BLOCK_TILES(4, 1)
+BLOCK_TILES(5, 1)
+
+#define PRODUCT(name, kernel)                                                                      \
+    static void name(const struct power_product *p, uint32_t row, uint32_t n_rows, uint32_t out,   \
+                     uint32_t n_outs, void *scratch) {                                             \
+        run_product(p, &(kernel), row, n_rows, out, n_outs, scratch);                              \
+    }
+
+/* unit_bytes: raw bytes of 256 weights */
+#define RAW(name, NAME, tiles, unit_bytes, ...)                                                    \
+    static const struct power_quant_form form_##name = {__VA_ARGS__};                              \
+    static const uint8_t *unpack_raw_##name(const struct power_product *p, uint32_t group,         \
+                                            uint32_t unit, uint32_t n, struct quant_scratch *s) {  \
+        return unpack_raw(p, group, unit, n, s, POWER_DTYPE_##NAME, &form_##name, unit_bytes);     \
+    }                                                                                              \
+    static const struct quant_kernel raw_##name = {{__VA_ARGS__}, unpack_raw_##name, tiles};       \
+    PRODUCT(product_raw_##name, raw_##name)
+#define BOTH(name, NAME, tiles, unit_bytes, ...)                                                   \
+    RAW(name, NAME, tiles, unit_bytes, __VA_ARGS__)                                                \
+    static const struct quant_kernel packed_##name = {{__VA_ARGS__}, unpack_##name, tiles};        \
+    PRODUCT(product_packed_##name, packed_##name)
+
+/* form: super, bits, subs, offset, has_min */
+BOTH(q8_0, Q8_0, block_8_0, 8 * 34, 0, 8, 0, 128, 0)
+BOTH(q4_0, Q4_0, block_4_0, 8 * 18, 0, 4, 0, 8, 0)
+BOTH(q5_0, Q5_0, block_5_0, 8 * 22, 0, 5, 0, 16, 0)
+BOTH(q4_k, Q4_K, super_4_8_1, 144, 1, 4, 8, 0, 1)
+BOTH(q5_k, Q5_K, super_5_8_1, 176, 1, 5, 8, 0, 1)
+BOTH(q6_k, Q6_K, super_6_16_0, 210, 1, 6, 16, 0, 0)
+RAW(q4_1, Q4_1, block_4_1, 8 * 20, 0, 4, 0, 0, 1)
+RAW(q5_1, Q5_1, block_5_1, 8 * 24, 0, 5, 0, 0, 1)
+RAW(iq4_nl, IQ4_NL, block_8_0, 8 * 18, 0, 8, 0, 128, 0)
+RAW(q2_k, Q2_K, super_4_16_1, 84, 1, 4, 16, 0, 1)
+RAW(q3_k, Q3_K, super_4_16_0, 110, 1, 4, 16, 0, 0)
+RAW(iq4_xs, IQ4_XS, super_8_8_0, 136, 1, 8, 8, 0, 0)
+
+#define FLOAT_PRODUCT(name, weight, packed)                                                        \
+    static const struct float_kernel kernel_##name = {float_##name, weight, true};                 \
+    static const struct float_kernel kernel_raw_##name = {float_f32, weight, false};               \
+    static void product_packed_##name(const struct power_product *p, uint32_t row,                 \
+                                      uint32_t n_rows, uint32_t out, uint32_t n_outs,              \
+                                      void *scratch) {                                             \
+        run_float(p, &kernel_##name, row, n_rows, out, n_outs, scratch);                           \
+    }                                                                                              \
+    static void product_raw_##name(const struct power_product *p, uint32_t row, uint32_t n_rows,   \
+                                   uint32_t out, uint32_t n_outs, void *scratch) {                 \
+        run_float(p, &kernel_raw_##name, row, n_rows, out, n_outs, scratch);                       \
+    }
+FLOAT_PRODUCT(f32, WEIGHT_F32, true)
+FLOAT_PRODUCT(f16, WEIGHT_F16, true)
+FLOAT_PRODUCT(bf16, WEIGHT_BF16, true)
+
+static void fill_table(struct power_cpu_kernels *table) {
+#define FILL(name, NAME)                                                                           \
+    table->product_raw[POWER_DTYPE_##NAME] = product_raw_##name;                                   \
+    table->product_packed[POWER_DTYPE_##NAME] = product_packed_##name;                             \
+    table->pack[POWER_DTYPE_##NAME] = power_pack_ops_of(POWER_DTYPE_##NAME)
+    FILL(q8_0, Q8_0);
+    FILL(q4_0, Q4_0);
+    FILL(q5_0, Q5_0);
+    FILL(q4_k, Q4_K);
+    FILL(q5_k, Q5_K);
+    FILL(q6_k, Q6_K);
+    FILL(f32, F32);
+    FILL(f16, F16);
+    FILL(bf16, BF16);
+#undef FILL
+    table->product_raw[POWER_DTYPE_Q4_1] = product_raw_q4_1;
+    table->product_raw[POWER_DTYPE_Q5_1] = product_raw_q5_1;
+    table->product_raw[POWER_DTYPE_IQ4_NL] = product_raw_iq4_nl;
+    table->product_raw[POWER_DTYPE_Q2_K] = product_raw_q2_k;
+    table->product_raw[POWER_DTYPE_Q3_K] = product_raw_q3_k;
+    table->product_raw[POWER_DTYPE_IQ4_XS] = product_raw_iq4_xs;
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* The product kernels compiled for AVX-512 with VNNI.
+ * Input: a kernel table. Output: its products replaced.
+ * Threads: any. Bounds: as in product_quant.h and product_float.h. */
+#include "device/cpu/x86/product_vec512.h"
+
+#include "device/cpu/x86/product_tiles.h"
+
+#include "device/cpu/x86/product_quant.h"
+
+#include "device/cpu/x86/product_unpack.h"
+
+#include "device/cpu/x86/product_float.h"
+
+#include "device/cpu/x86/product_table.h"
+
+void power_products_vnni(struct power_cpu_kernels *table) {
+    fill_table(table);
+}
