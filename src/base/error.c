@@ -3,6 +3,7 @@
  * Input: a status, a printf message. Output: the status and the caller's power_error.
  * Threads: any; nothing is shared.
  * Bounds: 255 bytes a message, 60 bytes a quoted text. */
+#define POWER_ERROR_BODIES
 #include "base/error.h"
 
 #include <stdarg.h>
@@ -84,14 +85,12 @@ static void write_error(power_error *error, power_status status, int sys_errno, 
     int written = vsnprintf(raw, sizeof raw, format, arguments);
     size_t length = written < 0 ? 0 : (size_t)written;
     if (length >= sizeof raw) length = sizeof raw - 1;
-    char tail[160] = "";
     if (sys_errno) {
         char text[128];
-        snprintf(tail, sizeof tail, ": %s", strerror_r(sys_errno, text, sizeof text));
-        size_t room = sizeof raw - 1 - length;
-        size_t more = strlen(tail) < room ? strlen(tail) : room;
-        memcpy(raw + length, tail, more);
-        length += more;
+        const char *words = strerror_r(sys_errno, text, sizeof text);
+        int more = snprintf(raw + length, sizeof raw - length, ": %s", words);
+        if (more > 0) length += (size_t)more;
+        if (length >= sizeof raw) length = sizeof raw - 1;
     }
     error->status = status;
     error->sys_errno = sys_errno;
@@ -137,6 +136,7 @@ struct power_quoted power_quote(const char *text, size_t length) {
         return quoted;
     }
     clean_copy(quoted.text, QUOTE_MAX - 3, text, length);
-    strcat(quoted.text, "...");
+    size_t end = strlen(quoted.text);
+    snprintf(quoted.text + end, sizeof quoted.text - end, "...");
     return quoted;
 }

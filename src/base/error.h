@@ -17,6 +17,15 @@ power_status power_fail_errno(power_error *error, power_status status, int sys_e
                               const char *format, ...) POWER_PRINTF(4, 5);
 power_status power_fail_memory(power_error *error, size_t bytes, const char *what);
 
+/* Clang's analyzer sees one file at a time: this tells it that a failure is never POWER_OK. */
+#if defined(__clang_analyzer__) && !defined(POWER_ERROR_BODIES)
+void power_fail_seen(const power_error *error, ...);
+#define power_fail(error, status, ...) (power_fail_seen(error, __VA_ARGS__), (status))
+#define power_fail_at(error, status, ...) (power_fail_seen(error, __VA_ARGS__), (status))
+#define power_fail_errno(error, status, ...) (power_fail_seen(error, __VA_ARGS__), (status))
+#define power_fail_memory(error, ...) (power_fail_seen(error, __VA_ARGS__), POWER_NO_MEMORY)
+#endif
+
 /* Foreign text (a key, a tensor name) made safe for a message: at most 60 bytes, control bytes and
  * broken UTF-8 replaced by '?'. Usage: power_fail(e, s, "key \"%s\": ...", power_quote(p, n).text) */
 struct power_quoted {
