@@ -11,9 +11,8 @@
 enum {
     KEY_MAX = 65535, /* the specification's limits */
     NAME_MAX_BYTES = 64,
-    META_MIN =
-        13, /* the smallest key: 8 (an empty name has an error of its own), type 4, value 1 */
-    TENSOR_MIN = 25, /* the smallest tensor: 8 + 1, n_dims 4, type 4, offset 8 */
+    META_MIN = 13,   /* the smallest key: 8, type 4, value 1; an empty name has its own error */
+    TENSOR_MIN = 24, /* the smallest tensor: 8, n_dims 4, type 4, offset 8 */
     POOL_BYTES = 1 << 14,
     ALIGNMENT_DEFAULT = 32
 };
