@@ -40,7 +40,8 @@ version=$(pkg-config --modversion power)
 flags="$(pkg-config --cflags --libs power)"
 cc -std=c17 -Wall -Wextra -Werror -o c-shared main.c $flags
 c++ -std=c++17 -Wall -Wextra -Werror -o cxx-shared main.cpp $flags
-./c-shared "$version" "$model" || fail "the C program (pkg-config) failed"
+./c-shared "$version" "$model" >said 2>&1 || { cat said; fail "the C program (pkg-config) failed"; }
+[ ! -s said ] || { cat said; fail "the library printed"; }
 ./cxx-shared "$version" "$model" || fail "the C++ program (pkg-config) failed"
 static="$root/$libdir/libpower.a $(pkg-config --static --libs power | sed 's/-lpower//')"
 cc -std=c17 -o c-static main.c $(pkg-config --cflags power) $static
