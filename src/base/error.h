@@ -27,7 +27,8 @@ void power_fail_seen(const power_error *error, ...);
 #endif
 
 /* Foreign text (a key, a tensor name) made safe for a message: at most 60 bytes, control bytes and
- * broken UTF-8 replaced by '?'. Usage: power_fail(e, s, "key \"%s\": ...", power_quote(p, n).text) */
+ * broken UTF-8 replaced by '?'. Usage: power_fail(e, s, "key \"%s\": ...", power_quote(p, n).text)
+ */
 struct power_quoted {
     char text[64];
 };

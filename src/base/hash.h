@@ -15,19 +15,19 @@ struct power_digest {
 
 struct power_sha256; /* opaque, OpenSSL's context inside */
 power_status power_sha256_create(struct power_sha256 **out, power_error *error) POWER_MUST_USE;
-power_status power_sha256_update(struct power_sha256 *sha, const void *bytes, size_t length)
-    POWER_MUST_USE;
+power_status power_sha256_update(struct power_sha256 *sha, const void *bytes,
+                                 size_t length) POWER_MUST_USE;
 /* Writes the digest; the context can only be destroyed after. */
 power_status power_sha256_final(struct power_sha256 *sha, struct power_digest *out) POWER_MUST_USE;
 void power_sha256_destroy(struct power_sha256 *sha);
-power_status power_sha256_once(const void *bytes, size_t length, struct power_digest *out)
-    POWER_MUST_USE;
+power_status power_sha256_once(const void *bytes, size_t length,
+                               struct power_digest *out) POWER_MUST_USE;
 /* 64 lower-case hexadecimal digits and a NUL. */
 void power_digest_hex(const struct power_digest *digest, char out[65]);
 
-/* Text -> uint32_t, open addressing, keyed by a 64-bit hash under a random seed of each index so that
- * crafted keys cannot force long probes (see index.c).
- * Keys are borrowed: they must outlive the index. */
+/* Text -> uint32_t, open addressing, keyed by a 64-bit hash under a random seed of each index so
+ * that crafted keys cannot force long probes (see index.c). Keys are borrowed: they must outlive
+ * the index. */
 struct power_index;
 power_status power_index_create(const power_allocator *allocator, size_t max_entries,
                                 struct power_index **out, power_error *error) POWER_MUST_USE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A borrowed run of bytes and a bounds-checked little-endian reader over it.
- * Input: untrusted bytes. Output: values, or `failed` set once and kept (sticky), zero values after.
- * Threads: one. Bounds: never reads outside the span. */
+ * Input: untrusted bytes. Output: values, or `failed` set once and kept (sticky), zero values
+ * after. Threads: one. Bounds: never reads outside the span. */
 #ifndef POWER_BASE_SPAN_H
 #define POWER_BASE_SPAN_H
 

@@ -21,11 +21,13 @@ struct power_file_identity {
     int64_t mtime_s, mtime_ns, ctime_s, ctime_ns;
 };
 
-/* Regular files only; a directory, a FIFO or a device is POWER_INVALID. Read only, close-on-exec. */
-power_status power_file_open(struct power_file *out, const char *path, power_error *error)
-    POWER_MUST_USE;
+/* Regular files only; a directory, a FIFO or a device is POWER_INVALID. Read only, close-on-exec.
+ */
+power_status power_file_open(struct power_file *out, const char *path,
+                             power_error *error) POWER_MUST_USE;
 void power_file_close(struct power_file *file);
-/* Reads exactly `length` bytes at `offset` or fails (POWER_CHANGED when the file is shorter now). */
+/* Reads exactly `length` bytes at `offset` or fails (POWER_CHANGED when the file is shorter now).
+ */
 power_status power_file_read(const struct power_file *file, uint64_t offset, void *out,
                              size_t length, power_error *error) POWER_MUST_USE;
 power_status power_file_identity(const struct power_file *file, struct power_file_identity *out,
@@ -41,8 +43,8 @@ power_status power_directory_make(const char *path, power_error *error) POWER_MU
 bool power_path_exists(const char *path);
 bool power_path_is_directory(const char *path);
 /* "${XDG_CACHE_HOME:-$HOME/.cache}/power/NAME"; POWER_NOT_FOUND when neither is set. */
-power_status power_cache_path(char *out, size_t capacity, const char *name, power_error *error)
-    POWER_MUST_USE;
+power_status power_cache_path(char *out, size_t capacity, const char *name,
+                              power_error *error) POWER_MUST_USE;
 
 /* ---- mappings ---- */
 struct power_mapping {
@@ -84,7 +86,8 @@ power_status power_cond_create(struct power_cond **out, const power_allocator *a
 void power_cond_destroy(struct power_cond *cond);
 void power_cond_wait(struct power_cond *cond, struct power_mutex *mutex);
 /* False on timeout. Deadline on the power_clock_ns clock. */
-bool power_cond_wait_until(struct power_cond *cond, struct power_mutex *mutex, uint64_t deadline_ns);
+bool power_cond_wait_until(struct power_cond *cond, struct power_mutex *mutex,
+                           uint64_t deadline_ns);
 void power_cond_signal(struct power_cond *cond);
 void power_cond_broadcast(struct power_cond *cond);
 /* Sleeps while *word == expected, until woken; may wake for no reason. */
@@ -93,11 +96,11 @@ void power_futex_wake_all(const void *word);
 void power_cpu_relax(void);
 
 /* ---- machine ---- */
-uint64_t power_clock_ns(void);       /* monotonic */
-uint64_t power_cpu_time_ns(void);    /* of this process */
-unsigned power_usable_cpus(void);    /* affinity and cgroup quota (rounded up), at least 1 */
-uint64_t power_memory_total(void);   /* physical, or the cgroup's limit if smaller */
-uint64_t power_memory_peak(void);    /* peak resident bytes of this process */
+uint64_t power_clock_ns(void);     /* monotonic */
+uint64_t power_cpu_time_ns(void);  /* of this process */
+unsigned power_usable_cpus(void);  /* affinity and cgroup quota (rounded up), at least 1 */
+uint64_t power_memory_total(void); /* physical, or the cgroup's limit if smaller */
+uint64_t power_memory_peak(void);  /* peak resident bytes of this process */
 uint64_t power_memory_resident(void);
 power_status power_random_bytes(void *out, size_t length, power_error *error) POWER_MUST_USE;
 

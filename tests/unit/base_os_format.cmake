@@ -1,7 +1,7 @@
 foreach(name base os)
   power_test(${name} ${POWER_TEST_DIR}/test_${name}.c)
 endforeach()
-foreach(name gguf_cases)
+foreach(name gguf_cases source safetensors)
   power_test(${name} ${POWER_TEST_DIR}/test_${name}.c ${CMAKE_CURRENT_SOURCE_DIR}/common/cases.c)
   target_link_libraries(test_${name} PRIVATE PkgConfig::JANSSON)
 endforeach()
