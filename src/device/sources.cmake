@@ -24,3 +24,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   power_isa_sources("${POWER_AVX512_FLAGS}" cpu/x86/attend_avx512.c cpu/x86/vector_avx512.c)
   power_isa_sources("${POWER_AVX512_FLAGS};-mavx512vnni" cpu/x86/attend_vnni.c)
 endif()
+
+# The device itself: buffers, thread pool, plans and their execution.
+power_sources(cpu/buffers.c cpu/compile.c cpu/compile_check.c cpu/compile_fuse.c cpu/device.c
+              cpu/exec_product.c cpu/exec_route.c cpu/exec_row.c cpu/exec_run.c cpu/exec_state.c
+              cpu/exec_submit.c cpu/plan_memory.c cpu/pool.c cpu/state_commands.c)
