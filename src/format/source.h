@@ -108,7 +108,9 @@ power_status power_source_tensor_bytes(const struct power_source *source,
                                        const struct power_tensor *tensor, struct power_span *out,
                                        bool *out_borrowed, power_error *error) POWER_MUST_USE;
 
-/* SHA-256 of the file, or for a set: of the lines "<hex digest>  <file name>\n" in order. */
+/* SHA-256 of the file, or for a set: of the lines "<hex digest>  <file name>\n" in order. The files
+ * beside SafeTensors weights (configuration, tokenizer, template) that were read belong to the set
+ * and come last. */
 power_status power_source_digest(const struct power_source *source, struct power_digest *out,
                                  const _Atomic(int) *cancel, power_error *error) POWER_MUST_USE;
 
@@ -140,7 +142,8 @@ power_status power_meta_array(const struct power_source *s, const char *key,
                               power_error *error) POWER_MUST_USE;
 
 /* Adds a key or a renamed view of a tensor (used where a SafeTensors model is brought to GGUF's
- * names; only before the source is shared). Text and arrays are borrowed, names copied. */
+ * names; only before the source is shared). Text and arrays are borrowed, names copied.
+ * Adding may move the keys: pointers from power_source_meta end there. */
 power_status power_source_add_meta(struct power_source *s, const struct power_meta *meta,
                                    power_error *error) POWER_MUST_USE;
 power_status power_source_rename_tensor(struct power_source *s, struct power_tensor *tensor,
