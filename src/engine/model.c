@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening a model: source, vocabulary, template, hyperparameters, weights, in this order.
+ * Input: a path. Output: a model whose files were checked as far as they are needed.
+ * Threads: one opens. Bounds: those of the parts; the order frees nothing twice. */
+#include "engine/model.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ARENA_BYTES ((size_t)64 << 20)
+
+void power_model_log(const struct power_model *model, power_log_level level, const char *format,
+                     ...) {
+    char line[512];
+    if (!model->host.log || level > model->host.log_level) return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    model->host.log(model->host.log_context, level, line);
+}
+
+static const char *kept_text(struct power_model *model, struct power_text text) {
+    return text.bytes ? power_arena_text(&model->arena, text.bytes, text.length) : NULL;
+}
+
+static const char *meta_text(struct power_model *model, const char *key) {
+    struct power_text text = {0};
+    if (power_meta_text(model->source, key, &text, NULL) != POWER_OK) return NULL;
+    return kept_text(model, text);
+}
+
+/* tokenizer_config.json: "chat_template" is a text, or a list of named ones. */
+static const char *template_of_config(struct power_model *model) {
+    struct power_text json = model->source->tokenizer_config_json;
+    if (json.length == 0) return NULL;
+    json_t *root = json_loadb(json.bytes, json.length, 0, NULL);
+    json_t *found = json_object_get(root, "chat_template");
+    size_t index;
+    json_t *entry;
+    json_array_foreach(found, index, entry) {
+        const char *name = json_string_value(json_object_get(entry, "name"));
+        if (!name || strcmp(name, "default") != 0) continue;
+        found = json_object_get(entry, "template");
+        break;
+    }
+    const char *text = json_string_value(found);
+    const char *kept = text ? kept_text(model, power_text_of(text)) : NULL;
+    json_decref(root);
+    return kept;
+}
+
+/* A template that does not compile is not this model's end: only rendering fails. */
+static power_status open_template(struct power_model *model, power_error *error) {
+    const char *text = meta_text(model, "tokenizer.chat_template");
+    if (!text) text = kept_text(model, model->source->chat_template_file);
+    if (!text) text = template_of_config(model);
+    if (!text || !*text) {
+        power_fail(&model->template_error, POWER_NOT_FOUND, "the model has no chat template");
+        return POWER_OK;
+    }
+    model->chat_template = text;
+    model->template_text = power_text_of(text);
+    power_status status = power_template_compile(model->host.allocator, model->template_text,
+                                                 &model->template, &model->template_error);
+    if (status == POWER_OK) return POWER_OK;
+    if (status == POWER_NO_MEMORY) {
+        if (error) *error = model->template_error;
+        return status;
+    }
+    power_model_log(model, POWER_LOG_WARNING, "chat template: %s", model->template_error.message);
+    return POWER_OK;
+}
+
+/* With metadata_only a vocabulary or hyperparameters that cannot be had are told when asked for. */
+static power_status forgive(const struct power_model *model, power_status status,
+                            const power_error *found, power_error *error) {
+    if (status == POWER_OK) return status;
+    if (model->options.metadata_only && status != POWER_NO_MEMORY) return POWER_OK;
+    if (error) *error = *found;
+    return status;
+}
+
+static power_status open_text(struct power_model *model, power_error *error) {
+    power_status status = power_family_hparams(model->source, &model->hparams,
+                                               &model->hparams_error);
+    model->has_hparams = status == POWER_OK;
+    status = forgive(model, status, &model->hparams_error, error);
+    if (status != POWER_OK) return status;
+    status = power_vocab_create(model->host.allocator, model->source, &model->vocab,
+                                &model->vocab_error);
+    status = forgive(model, status, &model->vocab_error, error);
+    if (status != POWER_OK) return status;
+    model->architecture = meta_text(model, "general.architecture");
+    model->name = meta_text(model, "general.name");
+    return open_template(model, error);
+}
+
+static power_status open_weights(struct power_model *model, power_error *error) {
+    struct power_weights_options options = {.pack = !model->options.no_pack,
+                                            .max_bytes = power_budget_left(model->host.budget),
+                                            .threads = model->host.threads,
+                                            .progress = model->options.progress,
+                                            .progress_context = model->options.progress_context};
+    power_status status = power_weights_create(model->host.allocator, model->source,
+                                               model->host.device, &options, &model->weights,
+                                               error);
+    if (status != POWER_OK) return status;
+    status = power_model_build(model, POWER_KV_F16, &model->first_graph, error);
+    if (status == POWER_OK) status = power_weights_commit(model->weights, error);
+    if (status != POWER_OK) return status;
+    uint64_t bytes = power_weights_memory(model->weights);
+    if (!power_budget_take(model->host.budget, bytes)) {
+        return power_fail(error, POWER_NO_MEMORY,
+                          "weights take %llu bytes, %llu are left of \"max_memory_bytes\"",
+                          (unsigned long long)bytes,
+                          (unsigned long long)power_budget_left(model->host.budget));
+    }
+    model->weights_taken = bytes;
+    return POWER_OK;
+}
+
+static power_status open_parts(struct power_model *model, const char *path, power_error *error) {
+    struct power_source_options options = {.use_mmap = model->host.may_map &&
+                                                       !model->options.no_mmap,
+                                           .max_file_bytes = model->host.max_file_bytes};
+    power_status status = power_mutex_create(&model->mutex, model->host.allocator, error);
+    if (status == POWER_OK) status = power_model_digest_init(model, error);
+    if (status == POWER_OK) {
+        status = power_source_open(model->host.allocator, path, &options, &model->source, error);
+    }
+    if (status == POWER_OK) status = power_family_normalise(model->source, error);
+    if (status == POWER_OK) status = open_text(model, error);
+    if (status == POWER_OK) status = power_model_digest_start(model, error);
+    if (status == POWER_OK && !model->options.metadata_only) status = open_weights(model, error);
+    return status;
+}
+
+power_status power_model_create(const struct power_model_host *host, const char *path,
+                                const power_model_options *options, struct power_model **out,
+                                power_error *error) {
+    struct power_model *model = power_alloc(host->allocator, 1, sizeof *model);
+    if (!model) return power_fail_memory(error, sizeof *model, "a model");
+    model->host = *host;
+    model->options = *options;
+    power_arena_init(&model->arena, host->allocator, ARENA_BYTES);
+    if (options->sha256) {
+        model->digest.expects = true;
+        snprintf(model->digest.expected, sizeof model->digest.expected, "%s", options->sha256);
+        model->options.sha256 = NULL;
+    }
+    power_status status = open_parts(model, path, error);
+    model->options.progress = NULL; /* opening is over: the caller's context may go */
+    if (status != POWER_OK) {
+        power_model_destroy(model);
+        return status;
+    }
+    *out = model;
+    return POWER_OK;
+}
+
+void power_model_destroy(struct power_model *model) {
+    if (!model) return;
+    power_model_digest_finish(model);
+    for (int i = 0; i < POWER_N_KV_TYPES; i++) power_engine_destroy(model->engines[i]);
+    power_graph_destroy_internal(model->first_graph);
+    power_weights_destroy(model->weights);
+    if (model->weights_taken) power_budget_give(model->host.budget, model->weights_taken);
+    power_template_destroy(model->template);
+    power_vocab_destroy(model->vocab);
+    power_source_close(model->source);
+    power_mutex_destroy(model->mutex);
+    power_arena_finish(&model->arena);
+    power_release(model->host.allocator, model, 1, sizeof *model);
+}
