@@ -162,7 +162,6 @@ struct power_rope_table {
     X(KV_APPEND, "kv_append", 3, 3, 1) /* state, k [T, kv*k_dim], v -> state */                    \
     X(ATTEND, "attend", 2, 2, 1) /* q [T, heads*k_dim], state; f0 scale, f1 cap (0 off); i0 heads */ \
     X(CONV_STEP, "conv_step", 3, 3, 2) /* x [T, ch], state, w [ch, kernel] -> y, state */          \
-    /* i0: 0 = value head h uses key head h / (n_heads / n_k_heads), 1 = key head h % n_k_heads */  \
     X(DELTA_RULE, "delta_rule", 6, 6, 2) /* q [T, kh*dk], k, v [T, vh*dv], g [T, vh] (decay, exp   \
                                             already taken), beta [T, vh], state -> o, state;       \
                                             i0: key head of value head h: 0: h / (vh / kh), as     \

@@ -6,7 +6,7 @@
  * RECURRENT, each layer of a slot: a header, planes head, base and spare [n_heads][d_k][d_v], the log,
  * the spare log. A log row is k [n_k_heads * d_k], v [n_heads * d_v], g [n_heads], beta [n_heads].
  * The log is a ring: the row of position p is at p mod capacity. A step of n <= undo_rows rows appends
- * to it, so the log before a step holds at most capacity - undo_rows = 3 * undo_rows rows. A longer
+ * to it, so the log before a step holds at most capacity - undo_rows = 2 * undo_rows rows. A longer
  * step must leave the ring alone (the step may be rolled back): its last undo_rows rows go to the spare
  * log and the plane before them to `spare`; SPARE_TO_BASE moves both into place.
  *

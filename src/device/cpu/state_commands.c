@@ -42,7 +42,7 @@ bool power_slot_layout_init(struct power_slot_layout *out, const struct power_pi
         if (!power_mul_u64(v, p->d_k, &plane) || plane > SIZE_MAX / 64) return false;
         l.plane_bytes = (size_t)plane * sizeof(float);
         l.log_floats = (size_t)(k + v + 2u * (uint64_t)p->n_heads);
-        l.capacity = 4ull * undo_rows;
+        l.capacity = 3ull * undo_rows;
         bool ok = place(&at, sizeof(struct power_slot_header), &header) &&
                   place(&at, l.plane_bytes, &l.head) && place(&at, l.plane_bytes, &l.base) &&
                   place(&at, l.plane_bytes, &l.spare) &&
