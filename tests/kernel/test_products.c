@@ -202,9 +202,9 @@ static void check_type(enum power_dtype dtype) {
     void *scratch = allocate(POWER_PRODUCT_SCRATCH);
     for (size_t i = 0; i < n_ks; i++) {
         for (uint32_t pattern = 0; pattern < DATA_PATTERNS; pattern++) {
-            static const uint8_t outs[] = {N_OUTS_MAX, 16, 5, 32, 1};
+            static const uint8_t outs[] = {N_OUTS_MAX, 16, 5, 32, 1, 69};
             struct product_case c;
-            make_case(&c, dtype, (enum data_pattern)pattern, ks[i], outs[(i + pattern) % 5],
+            make_case(&c, dtype, (enum data_pattern)pattern, ks[i], outs[(i + pattern) % 6],
                       (i + pattern) % 3 == 1);
             check_case(&c, scratch);
             free_case(&c);
@@ -215,8 +215,9 @@ static void check_type(enum power_dtype dtype) {
 
 #define TYPES(X)                                                                                   \
     X(Q8_0)                                                                                        \
-    X(Q4_0) X(Q5_0) X(Q4_1) X(Q5_1) X(IQ4_NL) X(Q4_K) X(Q5_K) X(Q6_K) X(Q2_K) X(Q3_K) X(IQ4_XS)    \
-        X(F32) X(F16) X(BF16)
+    X(Q4_0)                                                                                        \
+    X(Q5_0) X(Q4_1) X(Q5_1) X(IQ4_NL) X(Q4_K) X(Q5_K) X(Q6_K) X(Q2_K) X(Q3_K) X(IQ4_XS) X(F32)     \
+        X(F16) X(BF16)
 #define TYPE_TEST(name)                                                                            \
     static void test_##name(void **state) {                                                        \
         (void)state;                                                                               \

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The product kernels compiled for AVX2, FMA and F16C.
  * Input: a kernel table. Output: its products replaced.
- * Threads: any. Bounds: as in product_quant.h and product_float.h. */
+ * Threads: any. Bounds: as in product_quant.h and product_float.h.
+ * The order of the headers matters: each uses those before it. */
 #include "device/cpu/x86/product_vec256.h"
+
+#include "device/cpu/x86/product_transpose.h"
 
 #include "device/cpu/x86/product_tiles.h"
 

@@ -20,18 +20,24 @@ static uint32_t word_at(const unsigned char *raw) {
     return word;
 }
 
-static void nibbles(const unsigned char *raw, uint8_t *low, uint8_t *high, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++) {
-        low[i] = raw[i] & 15;
-        high[i] = (uint8_t)(raw[i] >> 4);
-    }
+/* 16 bytes: low halves to `low`, high halves to `high`. */
+static void nibbles16(const unsigned char *raw, uint8_t *low, uint8_t *high) {
+    const __m128i mask = _mm_set1_epi8(15);
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)raw);
+    _mm_storeu_si128((__m128i *)(void *)low, _mm_and_si128(v, mask));
+    _mm_storeu_si128((__m128i *)(void *)high, _mm_and_si128(_mm_srli_epi16(v, 4), mask));
 }
 
 /* Adds bit i of `bits` as bit 4 of code i, 32 codes. */
 static void fifth_bits(uint32_t bits, uint8_t *q) {
-    for (uint32_t i = 0; i < 32; i++) {
-        q[i] = (uint8_t)(q[i] | ((bits >> i) & 1) << 4);
-    }
+    const __m256i byte =
+        _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+    const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201u);
+    __m256i spread = _mm256_shuffle_epi8(_mm256_set1_epi32((int)bits), byte);
+    __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(spread, bit), bit);
+    __m256i codes = _mm256_loadu_si256((const __m256i *)(const void *)q);
+    codes = _mm256_or_si256(codes, _mm256_and_si256(set, _mm256_set1_epi8(16)));
+    _mm256_storeu_si256((__m256i *)(void *)q, codes);
 }
 
 static void decode_q8_0(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
@@ -46,7 +52,7 @@ static void decode_q8_0(const unsigned char *raw, uint32_t n, struct power_row_u
 static void decode_q4_0(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
     for (uint32_t b = 0; b < n / 32; b++, raw += 18) {
         out->d[b] = half_at(raw);
-        nibbles(raw + 2, out->q + b * 32, out->q + b * 32 + 16, 16);
+        nibbles16(raw + 2, out->q + b * 32, out->q + b * 32 + 16);
     }
 }
 
@@ -54,14 +60,14 @@ static void decode_q4_1(const unsigned char *raw, uint32_t n, struct power_row_u
     for (uint32_t b = 0; b < n / 32; b++, raw += 20) {
         out->d[b] = half_at(raw);
         out->m[b] = half_at(raw + 2);
-        nibbles(raw + 4, out->q + b * 32, out->q + b * 32 + 16, 16);
+        nibbles16(raw + 4, out->q + b * 32, out->q + b * 32 + 16);
     }
 }
 
 static void decode_q5_0(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
     for (uint32_t b = 0; b < n / 32; b++, raw += 22) {
         out->d[b] = half_at(raw);
-        nibbles(raw + 6, out->q + b * 32, out->q + b * 32 + 16, 16);
+        nibbles16(raw + 6, out->q + b * 32, out->q + b * 32 + 16);
         fifth_bits(word_at(raw + 2), out->q + b * 32);
     }
 }
@@ -70,7 +76,7 @@ static void decode_q5_1(const unsigned char *raw, uint32_t n, struct power_row_u
     for (uint32_t b = 0; b < n / 32; b++, raw += 24) {
         out->d[b] = half_at(raw);
         out->m[b] = half_at(raw + 2);
-        nibbles(raw + 8, out->q + b * 32, out->q + b * 32 + 16, 16);
+        nibbles16(raw + 8, out->q + b * 32, out->q + b * 32 + 16);
         fifth_bits(word_at(raw + 4), out->q + b * 32);
     }
 }
@@ -80,11 +86,12 @@ static const uint8_t nonlinear[16] = {1,   24,  45,  63,  79,  93,  106, 118,
                                       129, 141, 153, 166, 181, 197, 217, 241};
 
 static void look_up(const unsigned char *raw, uint8_t *q) {
-    __m128i table = _mm_loadu_si128((const __m128i *)nonlinear), mask = _mm_set1_epi8(15);
-    __m128i v = _mm_loadu_si128((const __m128i *)raw);
+    __m128i table = _mm_loadu_si128((const __m128i *)(const void *)nonlinear),
+            mask = _mm_set1_epi8(15);
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)raw);
     __m128i low = _mm_and_si128(v, mask), high = _mm_and_si128(_mm_srli_epi16(v, 4), mask);
-    _mm_storeu_si128((__m128i *)q, _mm_shuffle_epi8(table, low));
-    _mm_storeu_si128((__m128i *)(q + 16), _mm_shuffle_epi8(table, high));
+    _mm_storeu_si128((__m128i *)(void *)q, _mm_shuffle_epi8(table, low));
+    _mm_storeu_si128((__m128i *)(void *)(q + 16), _mm_shuffle_epi8(table, high));
 }
 
 static void decode_iq4_nl(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
@@ -117,7 +124,8 @@ static void decode_q4_k(const unsigned char *raw, uint32_t n, struct power_row_u
     (void)n;
     scales_k(raw, out);
     for (uint32_t p = 0; p < 4; p++) {
-        nibbles(raw + 16 + p * 32, out->q + p * 64, out->q + p * 64 + 32, 32);
+        nibbles16(raw + 16 + p * 32, out->q + p * 64, out->q + p * 64 + 32);
+        nibbles16(raw + 32 + p * 32, out->q + p * 64 + 16, out->q + p * 64 + 48);
     }
 }
 
@@ -127,7 +135,8 @@ static void decode_q5_k(const unsigned char *raw, uint32_t n, struct power_row_u
     const unsigned char *high = raw + 16;
     for (uint32_t p = 0; p < 4; p++) {
         uint8_t *q = out->q + p * 64;
-        nibbles(raw + 48 + p * 32, q, q + 32, 32);
+        nibbles16(raw + 48 + p * 32, q, q + 32);
+        nibbles16(raw + 64 + p * 32, q + 16, q + 48);
         for (uint32_t i = 0; i < 32; i++) {
             q[i] = (uint8_t)(q[i] | ((high[i] >> (2 * p)) & 1) << 4);
             q[i + 32] = (uint8_t)(q[i + 32] | ((high[i] >> (2 * p + 1)) & 1) << 4);
@@ -177,14 +186,14 @@ static void decode_q2_k(const unsigned char *raw, uint32_t n, struct power_row_u
 static void decode_q3_k(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
     (void)n;
     for (uint32_t i = 0; i < 256; i++) {
-        uint32_t low = (raw[32 + (i / 128) * 32 + i % 32] >> (2 * ((i / 32) % 4))) & 3u;
-        uint32_t high = (raw[i % 32] >> (i / 32)) & 1u;
+        uint32_t low = (uint32_t)raw[32 + (i / 128) * 32 + i % 32] >> (2 * (i / 32 % 4)) & 3u;
+        uint32_t high = (uint32_t)raw[i % 32] >> (i / 32) & 1u;
         out->q[i] = (uint8_t)(low | high << 2);
     }
     const unsigned char *scales = raw + 96;
     for (uint32_t j = 0; j < 16; j++) {
         uint32_t low = j < 8 ? scales[j] & 15u : (uint32_t)(scales[j - 8] >> 4);
-        uint32_t high = (scales[8 + j % 4] >> (2 * (j / 4))) & 3u;
+        uint32_t high = (uint32_t)scales[8 + j % 4] >> (2 * (j / 4)) & 3u;
         out->sc[j] = (int16_t)((int)(low | high << 4) - 32);
     }
     scale_offset(out, 4);
@@ -196,7 +205,7 @@ static void decode_iq4_xs(const unsigned char *raw, uint32_t n, struct power_row
     uint32_t high = raw[2] | (uint32_t)raw[3] << 8;
     out->d[0] = half_at(raw);
     for (uint32_t j = 0; j < 8; j++) {
-        uint32_t low = (raw[4 + j / 2] >> (4 * (j % 2))) & 15u;
+        uint32_t low = (uint32_t)raw[4 + j / 2] >> (4 * (j % 2)) & 15u;
         int scale = (int)(low | ((high >> (2 * j)) & 3u) << 4) - 32;
         out->sc[j] = (int16_t)scale;
         out->cp[2 * j] = out->cp[2 * j + 1] = (int16_t)(-128 * scale);

@@ -29,96 +29,150 @@ INLINE vf load_weights(const unsigned char *w, uint32_t k, int lane, const enum 
     return vf_load((const float *)(const void *)(w + at * 4));
 }
 
+#define VECTORS (16 / LANES) /* registers for the group's 16 outputs */
+
 /* One segment of n weights; w: [n][16]. The first segment's sums start the total. */
 INLINE void tile_float(const unsigned char *w, const struct xsegment *x, uint32_t n, bool first,
                        float *acc, const int rows, const enum weight_kind kind) {
-    for (int lane = 0; lane < 16; lane += LANES) {
-        vf chain[TILE_ROWS_MAX];
+    vf chain[TILE_ROWS_MAX * VECTORS], weights[VECTORS];
+    UNROLL
+    for (int i = 0; i < rows * VECTORS; i++) {
+        chain[i] = vf_zero();
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        _mm_prefetch((const char *)w + k * (kind == WEIGHT_F32 ? 64 : 32) + 2048, _MM_HINT_T0);
+        UNROLL
+        for (int v = 0; v < VECTORS; v++) {
+            weights[v] = load_weights(w, k, v * LANES, kind);
+        }
         UNROLL
         for (int r = 0; r < rows; r++) {
-            chain[r] = vf_zero();
-        }
-        for (uint32_t k = 0; k < n; k++) {
-            vf weights = load_weights(w, k, lane, kind);
-            if (k % 4 == 0) _mm_prefetch((const char *)w + k * 64 + 2048, _MM_HINT_T0);
+            vf value = vf_set1(x[r].x[k]);
             UNROLL
-            for (int r = 0; r < rows; r++) {
-                chain[r] = vf_fma(weights, vf_set1(x[r].x[k]), chain[r]);
+            for (int v = 0; v < VECTORS; v++) {
+                chain[r * VECTORS + v] = vf_fma(weights[v], value, chain[r * VECTORS + v]);
             }
         }
+    }
+    UNROLL
+    for (int i = 0; i < rows * VECTORS; i++) {
+        float *at = acc + i * LANES;
+        vf_store(at, first ? chain[i] : vf_add(vf_load(at), chain[i]));
+    }
+}
+
+/* One row and WIDE groups, group_bytes apart: one chain alone would wait for itself. */
+#define WIDE 4
+INLINE void tile_wide(const unsigned char *w, size_t group_bytes, const float *x, uint32_t n,
+                      bool first, float *acc, const enum weight_kind kind) {
+    vf chain[WIDE * VECTORS];
+    UNROLL
+    for (int i = 0; i < WIDE * VECTORS; i++) {
+        chain[i] = vf_zero();
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        vf value = vf_set1(x[k]);
         UNROLL
-        for (int r = 0; r < rows; r++) {
-            float *at = acc + r * 16 + lane;
-            vf_store(at, first ? chain[r] : vf_add(vf_load(at), chain[r]));
+        for (int i = 0; i < WIDE * VECTORS; i++) {
+            const unsigned char *at = w + (size_t)(i / VECTORS) * group_bytes;
+            if (i % VECTORS == 0) {
+                _mm_prefetch((const char *)at + k * (kind == WEIGHT_F32 ? 64 : 32) + 2048,
+                             _MM_HINT_T0);
+            }
+            chain[i] = vf_fma(load_weights(at, k, i % VECTORS * LANES, kind), value, chain[i]);
         }
+    }
+    UNROLL
+    for (int i = 0; i < WIDE * VECTORS; i++) {
+        float *at = acc + i * LANES;
+        vf_store(at, first ? chain[i] : vf_add(vf_load(at), chain[i]));
     }
 }
 
 typedef void (*float_tile_fn)(const unsigned char *w, const struct xsegment *x, uint32_t n,
                               bool first, float *acc);
+typedef void (*float_wide_fn)(const unsigned char *w, size_t group_bytes, const float *x,
+                              uint32_t n, bool first, float *acc);
+#define FLOAT_NAME(name, kind, rows) float_##name##_##rows,
 #define FLOAT_TILE(name, kind, rows)                                                               \
     static void float_##name##_##rows(const unsigned char *w, const struct xsegment *x,            \
                                       uint32_t n, bool first, float *acc) {                        \
         tile_float(w, x, n, first, acc, rows, kind);                                               \
     }
-#if LANES == 16
 #define FLOAT_TILES(name, kind)                                                                    \
-    FLOAT_TILE(name, kind, 12)                                                                     \
-    FLOAT_TILE(name, kind, 8)                                                                      \
-    FLOAT_TILE(name, kind, 4) FLOAT_TILE(name, kind, 2)                                            \
-        FLOAT_TILE(name, kind, 1) static const float_tile_fn float_##name[] = {                    \
-            float_##name##_12, float_##name##_8, float_##name##_4, float_##name##_2,               \
-            float_##name##_1};
-#else
-#define FLOAT_TILES(name, kind)                                                                    \
-    FLOAT_TILE(name, kind, 5)                                                                      \
-    FLOAT_TILE(name, kind, 4)                                                                      \
-    FLOAT_TILE(name, kind, 3) FLOAT_TILE(name, kind, 2) FLOAT_TILE(                                \
-        name, kind, 1) static const float_tile_fn float_##name[] = {                               \
-        float_##name##_5, float_##name##_4, float_##name##_3, float_##name##_2, float_##name##_1};
-#endif
+    TILE_COUNTS(FLOAT_TILE, name, kind)                                                            \
+    static const float_tile_fn float_##name[] = {TILE_COUNTS(FLOAT_NAME, name, kind)};             \
+    static void wide_##name(const unsigned char *w, size_t group_bytes, const float *x,            \
+                            uint32_t n, bool first, float *acc) {                                  \
+        tile_wide(w, group_bytes, x, n, first, acc, kind);                                         \
+    }
 FLOAT_TILES(f32, WEIGHT_F32)
 FLOAT_TILES(f16, WEIGHT_F16)
 FLOAT_TILES(bf16, WEIGHT_BF16)
 
 struct float_kernel {
     const float_tile_fn *tiles;
+    float_wide_fn wide; /* NULL for raw rows */
     enum weight_kind kind;
-    bool packed;
 };
 
-/* Raw rows of one segment to [n][16] binary32. */
-static void widen_raw(const struct power_product *p, enum weight_kind kind, uint32_t group,
-                      uint32_t first, uint32_t n, float *out) {
-    for (uint32_t r = 0; r < 16; r++) {
-        uint32_t row = group * 16 + r;
-        const unsigned char *at = row < p->n_outs ? p->raw + row * p->raw_stride : NULL;
-        for (uint32_t k = 0; k < n; k++) {
-            float value = 0;
-            uint16_t half;
-            if (at && kind == WEIGHT_F32) {
-                memcpy(&value, at + ((size_t)first + k) * 4, 4);
-            } else if (at) {
-                memcpy(&half, at + ((size_t)first + k) * 2, 2);
-                uint32_t wide = (uint32_t)half << 16;
-                if (kind == WEIGHT_F16) value = _cvtsh_ss(half);
-                if (kind == WEIGHT_BF16) memcpy(&value, &wide, 4);
+INLINE __m256 widen8(const unsigned char *at, const enum weight_kind kind) {
+    if (kind == WEIGHT_F32) return _mm256_loadu_ps((const float *)(const void *)at);
+    __m128i bits = _mm_loadu_si128((const __m128i *)(const void *)at);
+    if (kind == WEIGHT_F16) return _mm256_cvtph_ps(bits);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+
+/* Eight elements of a raw row, of which `n` exist. */
+INLINE __m256 widen_part(const unsigned char *at, uint32_t n, const enum weight_kind kind) {
+    const size_t size = kind == WEIGHT_F32 ? 4 : 2;
+    _Alignas(32) unsigned char copy[32] = {0};
+    if (n >= 8) return widen8(at, kind);
+    memcpy(copy, at, n * size);
+    return widen8(copy, kind);
+}
+
+/* Raw rows of one segment to [n][16] binary32, n rounded up to 8. */
+INLINE void widen_rows(const struct power_product *p, const enum weight_kind kind, uint32_t group,
+                       uint32_t first, uint32_t n, float *out) {
+    const size_t size = kind == WEIGHT_F32 ? 4 : 2;
+    for (uint32_t half = 0; half < 16; half += 8) {
+        for (uint32_t k = 0; k < n; k += 8) {
+            __m256 part[8];
+            for (uint32_t r = 0; r < 8; r++) {
+                const uint32_t row = group * 16 + half + r;
+                const unsigned char *at = p->raw + row * p->raw_stride + (first + k) * size;
+                part[r] = row < p->n_outs ? widen_part(at, n - k, kind) : _mm256_setzero_ps();
             }
-            out[k * 16 + r] = value;
+            transpose8(part, out + (size_t)k * 16 + half, 64);
         }
     }
+}
+
+static void widen_raw(const struct power_product *p, enum weight_kind kind, uint32_t group,
+                      uint32_t first, uint32_t n, float *out) {
+    if (kind == WEIGHT_F32) widen_rows(p, WEIGHT_F32, group, first, n, out);
+    if (kind == WEIGHT_F16) widen_rows(p, WEIGHT_F16, group, first, n, out);
+    if (kind == WEIGHT_BF16) widen_rows(p, WEIGHT_BF16, group, first, n, out);
+}
+
+/* Of 16 outputs. */
+static size_t element_bytes(const struct float_kernel *kernel) {
+    return kernel->kind == WEIGHT_F32 ? 64 : 32;
+}
+
+static size_t packed_bytes(const struct power_product *p, const struct float_kernel *kernel) {
+    return (p->k * element_bytes(kernel) + 63) & ~(size_t)63;
 }
 
 static const unsigned char *segment_weights(const struct power_product *p,
                                             const struct float_kernel *kernel, uint32_t group,
                                             uint32_t first, uint32_t n, struct float_scratch *s) {
-    if (!kernel->packed) {
+    if (!kernel->wide) {
         widen_raw(p, kernel->kind, group, first, n, s->w);
         return (const unsigned char *)s->w;
     }
-    size_t element = kernel->kind == WEIGHT_F32 ? 64 : 32;
-    size_t bytes = (p->k * element + 63) & ~(size_t)63;
-    return p->packed + group * bytes + first * element;
+    return p->packed + group * packed_bytes(p, kernel) + first * element_bytes(kernel);
 }
 
 static void take_segments(const struct power_product *p, uint32_t row, uint32_t n_rows,
@@ -154,6 +208,22 @@ static void run_float_group(const struct power_product *p, const struct float_ke
     }
 }
 
+/* One row, WIDE groups from output `out` on. */
+static void run_float_wide(const struct power_product *p, const struct float_kernel *kernel,
+                           uint32_t row, uint32_t out, struct float_scratch *s) {
+    const size_t bytes = packed_bytes(p, kernel);
+    const unsigned char *w = p->packed + out / 16 * bytes;
+    const float *x = p->x + (p->x_rows ? p->x_rows[row] : row) * p->x_stride;
+    memset(s->acc, 0, WIDE * 16 * sizeof(float));
+    for (uint32_t k = 0; k < p->k; k += POWER_UNIT) {
+        uint32_t n = unit_length(p->k, k / POWER_UNIT);
+        kernel->wide(w + k * element_bytes(kernel), bytes, x + k, n, k == 0, s->acc);
+    }
+    for (uint32_t g = 0; g < WIDE; g++) {
+        put_row(p->y + (size_t)row * p->y_stride + out + g * 16, s->acc + g * 16, 16, true);
+    }
+}
+
 static void run_float(const struct power_product *p, const struct float_kernel *kernel,
                       uint32_t row, uint32_t n_rows, uint32_t out, uint32_t n_outs, void *scratch) {
     struct float_scratch *s = scratch;
@@ -162,6 +232,9 @@ static void run_float(const struct power_product *p, const struct float_kernel *
     bool x_taken = fit >= (n_rows < tile_rows[0] ? n_rows : tile_rows[0]);
     uint32_t pass = x_taken && fit < ROWS_MAX ? fit / tile_rows[0] * tile_rows[0] : ROWS_MAX;
     if (pass == 0) pass = fit;
+    for (; n_rows == 1 && kernel->wide && end - out >= WIDE * 16; out += WIDE * 16) {
+        run_float_wide(p, kernel, row, out, s);
+    }
     for (uint32_t taken; n_rows > 0; n_rows -= taken, row += taken) {
         taken = n_rows < pass ? n_rows : pass;
         for (uint32_t i = 0; x_taken && i < segments; i++) {

@@ -51,9 +51,9 @@ RAW(q2_k, Q2_K, super_4_16_1, 84, 1, 4, 16, 0, 1)
 RAW(q3_k, Q3_K, super_4_16_0, 110, 1, 4, 16, 0, 0)
 RAW(iq4_xs, IQ4_XS, super_8_8_0, 136, 1, 8, 8, 0, 0)
 
-#define FLOAT_PRODUCT(name, weight, packed)                                                        \
-    static const struct float_kernel kernel_##name = {float_##name, weight, true};                 \
-    static const struct float_kernel kernel_raw_##name = {float_f32, weight, false};               \
+#define FLOAT_PRODUCT(name, weight)                                                                \
+    static const struct float_kernel kernel_##name = {float_##name, wide_##name, weight};          \
+    static const struct float_kernel kernel_raw_##name = {float_f32, NULL, weight};                \
     static void product_packed_##name(const struct power_product *p, uint32_t row,                 \
                                       uint32_t n_rows, uint32_t out, uint32_t n_outs,              \
                                       void *scratch) {                                             \
@@ -63,9 +63,9 @@ RAW(iq4_xs, IQ4_XS, super_8_8_0, 136, 1, 8, 8, 0, 0)
                                    uint32_t out, uint32_t n_outs, void *scratch) {                 \
         run_float(p, &kernel_raw_##name, row, n_rows, out, n_outs, scratch);                       \
     }
-FLOAT_PRODUCT(f32, WEIGHT_F32, true)
-FLOAT_PRODUCT(f16, WEIGHT_F16, true)
-FLOAT_PRODUCT(bf16, WEIGHT_BF16, true)
+FLOAT_PRODUCT(f32, WEIGHT_F32)
+FLOAT_PRODUCT(f16, WEIGHT_F16)
+FLOAT_PRODUCT(bf16, WEIGHT_BF16)
 
 static void fill_table(struct power_cpu_kernels *table) {
 #define FILL(name, NAME)                                                                           \

@@ -199,6 +199,18 @@ INLINE void tile_block(const struct unit *u, const uint8_t *w, const struct xuni
 typedef void (*tile_fn)(const struct unit *u, const uint8_t *w, const struct xunit *x,
                         uint32_t blocks, float *acc);
 
+/* Row counts of the instances, largest first: what the registers hold. */
+#if LANES == 16
+#define TILE_COUNTS(X, ...)                                                                        \
+    X(__VA_ARGS__, 12) X(__VA_ARGS__, 8) X(__VA_ARGS__, 4) X(__VA_ARGS__, 2) X(__VA_ARGS__, 1)
+#else
+#define TILE_COUNTS(X, ...)                                                                        \
+    X(__VA_ARGS__, 6) X(__VA_ARGS__, 4) X(__VA_ARGS__, 3) X(__VA_ARGS__, 2) X(__VA_ARGS__, 1)
+#endif
+#define TILE_COUNT(unused, rows) rows,
+static const uint8_t tile_rows[] = {TILE_COUNTS(TILE_COUNT, 0)};
+
+#define SUPER_NAME(bits, subs, has_min, rows) super_##bits##_##subs##_##has_min##_##rows,
 #define SUPER_TILE(bits, subs, has_min, rows)                                                      \
     static void super_##bits##_##subs##_##has_min##_##rows(const struct unit *u, const uint8_t *w, \
                                                            const struct xunit *x, uint32_t blocks, \
@@ -206,46 +218,20 @@ typedef void (*tile_fn)(const struct unit *u, const uint8_t *w, const struct xun
         (void)blocks;                                                                              \
         tile_super(u, w, x, acc, rows, bits, subs, has_min);                                       \
     }
+#define SUPER_TILES(bits, subs, has_min)                                                           \
+    TILE_COUNTS(SUPER_TILE, bits, subs, has_min)                                                   \
+    static const tile_fn super_##bits##_##subs##_##has_min[] = {                                   \
+        TILE_COUNTS(SUPER_NAME, bits, subs, has_min)};
+
+#define BLOCK_NAME(bits, has_min, rows) block_##bits##_##has_min##_##rows,
 #define BLOCK_TILE(bits, has_min, rows)                                                            \
     static void block_##bits##_##has_min##_##rows(const struct unit *u, const uint8_t *w,          \
                                                   const struct xunit *x, uint32_t blocks,          \
                                                   float *acc) {                                    \
         tile_block(u, w, x, blocks, acc, rows, bits, has_min);                                     \
     }
-
-/* Row counts of the instances, largest first: what the registers hold. */
-#if LANES == 16
-static const uint8_t tile_rows[] = {12, 8, 4, 2, 1};
-#define SUPER_TILES(b, s, m)                                                                       \
-    SUPER_TILE(b, s, m, 12)                                                                        \
-    SUPER_TILE(b, s, m, 8)                                                                         \
-    SUPER_TILE(b, s, m, 4) SUPER_TILE(b, s, m, 2)                                                  \
-        SUPER_TILE(b, s, m, 1) static const tile_fn super_##b##_##s##_##m[] = {                    \
-            super_##b##_##s##_##m##_12, super_##b##_##s##_##m##_8, super_##b##_##s##_##m##_4,      \
-            super_##b##_##s##_##m##_2, super_##b##_##s##_##m##_1};
-#define BLOCK_TILES(b, m)                                                                          \
-    BLOCK_TILE(b, m, 12)                                                                           \
-    BLOCK_TILE(b, m, 8)                                                                            \
-    BLOCK_TILE(b, m, 4) BLOCK_TILE(b, m, 2)                                                        \
-        BLOCK_TILE(b, m, 1) static const tile_fn block_##b##_##m[] = {                             \
-            block_##b##_##m##_12, block_##b##_##m##_8, block_##b##_##m##_4, block_##b##_##m##_2,   \
-            block_##b##_##m##_1};
-#else
-static const uint8_t tile_rows[] = {5, 4, 3, 2, 1};
-#define SUPER_TILES(b, s, m)                                                                       \
-    SUPER_TILE(b, s, m, 5)                                                                         \
-    SUPER_TILE(b, s, m, 4)                                                                         \
-    SUPER_TILE(b, s, m, 3) SUPER_TILE(b, s, m, 2)                                                  \
-        SUPER_TILE(b, s, m, 1) static const tile_fn super_##b##_##s##_##m[] = {                    \
-            super_##b##_##s##_##m##_5, super_##b##_##s##_##m##_4, super_##b##_##s##_##m##_3,       \
-            super_##b##_##s##_##m##_2, super_##b##_##s##_##m##_1};
-#define BLOCK_TILES(b, m)                                                                          \
-    BLOCK_TILE(b, m, 5)                                                                            \
-    BLOCK_TILE(b, m, 4)                                                                            \
-    BLOCK_TILE(b, m, 3) BLOCK_TILE(b, m, 2)                                                        \
-        BLOCK_TILE(b, m, 1) static const tile_fn block_##b##_##m[] = {                             \
-            block_##b##_##m##_5, block_##b##_##m##_4, block_##b##_##m##_3, block_##b##_##m##_2,    \
-            block_##b##_##m##_1};
-#endif
+#define BLOCK_TILES(bits, has_min)                                                                 \
+    TILE_COUNTS(BLOCK_TILE, bits, has_min)                                                         \
+    static const tile_fn block_##bits##_##has_min[] = {TILE_COUNTS(BLOCK_NAME, bits, has_min)};
 
 #endif

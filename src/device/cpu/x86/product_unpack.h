@@ -200,9 +200,14 @@ static const uint8_t *unpack_q6_k(const struct power_product *p, uint32_t group,
 /* ---- raw rows ---- */
 
 static void gather_codes(const struct power_row_unit *rows, uint8_t (*w)[64]) {
-    for (uint32_t g = 0; g < POWER_UNIT / 4; g++) {
-        for (uint32_t r = 0; r < 16; r++) {
-            memcpy(w[g] + 4 * r, rows[r].q + 4 * g, 4);
+    for (uint32_t half = 0; half < 16; half += 8) {
+        for (uint32_t g = 0; g < POWER_UNIT / 4; g += 8) {
+            __m256 part[8];
+            for (uint32_t r = 0; r < 8; r++) {
+                const uint8_t *q = rows[half + r].q + 4 * g;
+                part[r] = _mm256_castsi256_ps(_mm256_loadu_si256((const __m256i *)(const void *)q));
+            }
+            transpose8(part, w[g] + half * 4, 64);
         }
     }
 }
