@@ -42,7 +42,6 @@ static power_status run_step(struct power_engine *engine, const struct power_ste
     run.dims[POWER_SYM_ROWS] = step->n_rows;
     run.dims[POWER_SYM_SEQUENCES] = step->n_seqs;
     run.dims[POWER_SYM_OUTPUTS] = step->n_outs;
-    run.dims[POWER_SYM_BLOCKS] = engine->limits.max_blocks_per_seq;
     run.dims[POWER_SYM_ROUTED] = (int64_t)step->n_rows * engine->routed;
     power_status status = engine->ops->submit(engine->device, engine->plan, &run, error);
     if (status != POWER_OK) return status;
