@@ -19,12 +19,14 @@ typedef struct power_session_options {
     uint32_t context; /* tokens this session can hold; reserved at open; 0: smaller of trained and 4096 */
     power_kv_type kv_type; /* default F16 */
     uint32_t chunk_rows;   /* prefill rows of this session in one step; 0: the model's prefill_rows */
+    int beyond_trained;    /* 1: a context longer than the model was trained for is allowed */
 } power_session_options;
 
 POWER_API void power_session_options_init(power_session_options *options);
 
 /* POWER_OVERLOADED when the model's sequences or tokens are taken (both numbers in the message);
- * POWER_LIMIT when the context exceeds what the model was trained for or max_tokens;
+ * POWER_LIMIT when the context exceeds what the model was trained for (unless beyond_trained) or
+ * max_tokens;
  * POWER_UNSUPPORTED for a KV type that the model's head size does not allow. */
 POWER_API POWER_MUST_USE power_status power_session_open(power_model *model,
                                                          const power_session_options *options,

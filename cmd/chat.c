@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* power chat: a conversation. Input: lines from a terminal or a pipe. Output: answers as they come.
+ * Owning thread: main. Bounds: the conversation must fit the context; nothing is dropped unasked.
+ */
+#include "chat_turns.h"
+#include "common.h"
+
+#include <editline/readline.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char name[] = "chat";
+
+struct chat {
+    struct model_args m;
+    struct sampling_args s;
+    const char *system;
+    struct opened o;
+    struct turns turns;
+    struct sampling_lists lists;
+    power_generate_options g;
+    char *answer;
+    size_t answer_bytes, answer_capacity;
+};
+
+static const char help[] = "/help    this text\n"
+                           "/clear   forget the conversation (the system message stays)\n"
+                           "/drop    forget the oldest question and its answer\n"
+                           "/quit    leave (also Ctrl-D)\n"
+                           "Ctrl-C stops an answer, not the program\n";
+
+static int on_delta(void *context, const power_delta *delta) {
+    struct chat *c = context;
+    if (c->answer_bytes + delta->text_bytes > c->answer_capacity) {
+        size_t capacity = 2 * (c->answer_bytes + delta->text_bytes) + 4096;
+        char *more = realloc(c->answer, capacity);
+        if (!more) return 1;
+        c->answer = more;
+        c->answer_capacity = capacity;
+    }
+    memcpy(c->answer + c->answer_bytes, delta->text, delta->text_bytes);
+    c->answer_bytes += delta->text_bytes;
+    return !write_out(delta->text, delta->text_bytes);
+}
+
+/* Keeps the part of the state that the new prompt shares, so that only the rest is evaluated. */
+static int keep_prefix(struct chat *c, const uint32_t *ids, size_t count, size_t *out_kept) {
+    power_error error = {.offset = POWER_NO_OFFSET};
+    const uint32_t *have = power_session_tokens(c->o.session);
+    uint32_t length = power_session_length(c->o.session), same = 0;
+    while (same < length && same + 1 < count && have[same] == ids[same])
+        same++;
+    if (same < length && power_session_truncate(c->o.session, same, &error)) {
+        /* A recurrent state goes back a few tokens only: start over. */
+        same = 0;
+        if (power_session_truncate(c->o.session, 0, &error)) return fail_with(name, &error);
+    }
+    *out_kept = same;
+    return -1;
+}
+
+static int say_full(const struct chat *c, size_t needed) {
+    fprintf(stderr,
+            "the conversation has %zu tokens, the context holds %u: /drop forgets the oldest "
+            "question, /clear everything\n",
+            needed, c->o.context);
+    return -1;
+}
+
+/* One question that is already among the turns. Returns -1 to go on, else an exit status. */
+static int answer(struct chat *c, bool *out_kept_turn) {
+    power_error error = {.offset = POWER_NO_OFFSET};
+    power_generate_result result = {.struct_size = sizeof result};
+    char *text = NULL;
+    uint32_t *ids = NULL;
+    size_t bytes = 0, count = 0, kept = 0;
+    *out_kept_turn = false;
+    int rc = render_messages(name, c->o.model, c->turns.list, c->turns.count, &text, &bytes);
+    if (rc < 0) rc = tokenize_text(name, c->o.model, text, bytes, 1, 1, &ids, &count);
+    free(text);
+    if (rc >= 0) return -1; /* said already; the question is taken back */
+    if (count >= c->o.context) return free(ids), say_full(c, count);
+    rc = keep_prefix(c, ids, count, &kept);
+    if (rc >= 0) return free(ids), rc;
+    c->g.ids = ids + kept;
+    c->g.n_ids = count - kept;
+    c->answer_bytes = 0;
+    interrupt_clear();
+    power_status status = power_generate(c->o.session, &c->g, &result, &error);
+    free(ids);
+    rc = write_failed(name);
+    if (rc >= 0) return rc;
+    if (!write_out("\n", 1)) return write_failed(name);
+    if (status == POWER_CONTEXT_FULL) return say_full(c, count);
+    if (status && status != POWER_CANCELLED) {
+        fail_with(name, &error);
+        return -1;
+    }
+    *out_kept_turn = c->answer_bytes != 0;
+    if (*out_kept_turn && !turns_add(&c->turns, "assistant", c->answer, c->answer_bytes))
+        return fail_text(name, "the conversation has too many turns");
+    if (!status && result.finish == POWER_FINISH_CONTEXT)
+        return say_full(c, power_session_length(c->o.session));
+    return -1;
+}
+
+/* A line that starts with '/'. Returns -1 to go on, EXIT_OK to leave. */
+static int command_line(struct chat *c, const char *line) {
+    if (!strcmp(line, "/quit") || !strcmp(line, "/exit")) return EXIT_OK;
+    if (!strcmp(line, "/help")) {
+        write_out(help, sizeof help - 1);
+    } else if (!strcmp(line, "/clear")) {
+        turns_clear(&c->turns);
+        fputs("the conversation is forgotten\n", stderr);
+    } else if (!strcmp(line, "/drop")) {
+        fputs(turns_drop(&c->turns) ? "the oldest question is forgotten\n" : "nothing to drop\n",
+              stderr);
+    } else {
+        fprintf(stderr, "unknown command \"%.40s\", see /help\n", line);
+    }
+    return write_failed(name);
+}
+
+/* NULL at the end of the input; a line interrupted by Ctrl-C comes back empty. */
+static char *next_line(bool terminal) {
+    if (terminal) {
+        char *line = readline("> ");
+        if (line && *line) add_history(line);
+        return line;
+    }
+    char *line = NULL;
+    size_t capacity = 0;
+    errno = 0;
+    ssize_t n = getline(&line, &capacity, stdin);
+    if (n < 0) {
+        free(line);
+        return NULL;
+    }
+    if (n && line[n - 1] == '\n') line[n - 1] = 0;
+    return line;
+}
+
+static int talk(struct chat *c) {
+    bool terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    if (terminal) fputs("/help lists the commands\n", stderr);
+    for (;;) {
+        char *line = next_line(terminal);
+        if (!line && interrupted()) {
+            interrupt_clear();
+            clearerr(stdin);
+            if (write_out("\n", 1)) continue;
+        }
+        if (!line) break;
+        int rc = -1;
+        bool kept = true;
+        if (line[0] == '/') {
+            rc = command_line(c, line);
+        } else if (line[0]) {
+            if (!turns_add(&c->turns, "user", line, strlen(line)))
+                rc = fail_text(name, "the conversation has too many turns");
+            if (rc < 0) rc = answer(c, &kept);
+            if (!kept) turns_remove_last(&c->turns);
+        }
+        free(line);
+        if (rc >= 0) return rc;
+    }
+    if (terminal) write_out("\n", 1);
+    return EXIT_OK;
+}
+
+static int need_template(struct chat *c) {
+    power_error error = {.offset = POWER_NO_OFFSET};
+    power_model_info info = {.struct_size = sizeof info};
+    if (power_model_get_info(c->o.model, &info, &error)) return fail_with(name, &error);
+    if (info.chat_template) return -1;
+    return fail_text(name, "the model has no chat template; power run --raw continues a text");
+}
+
+int command_chat(int argc, char **argv) {
+    static const struct command command = {"chat",
+                                           "MODEL",
+                                           "Talks with a model; /help lists what can be typed.",
+                                           "power chat model.gguf --system \"Answer briefly.\"",
+                                           1,
+                                           1};
+    struct chat *c = calloc(1, sizeof *c);
+    if (!c) return fail_text(name, "out of memory");
+    model_args_init(&c->m);
+    sampling_args_init(&c->s);
+    const struct arg args[] = {
+        {ARG_GROUP, NULL, 0, NULL, "conversation", NULL, 0, 0},
+        {ARG_TEXT, "system", 's', "TEXT", "system message", &c->system, 0, 0},
+        MODEL_ARGS(c->m),
+        SAMPLING_ARGS(c->s),
+        {ARG_END, NULL, 0, NULL, NULL, NULL, 0, 0}};
+    const char *model;
+    size_t count;
+    int rc = args_parse(&command, args, argc, argv, &model, &count);
+    if (rc < 0) rc = open_model(name, &c->m, model, false, &c->o);
+    if (rc < 0) rc = need_template(c);
+    power_generate_options_init(&c->g);
+    if (rc < 0) rc = apply_sampling(name, &c->s, c->o.model, &c->lists, &c->g);
+    if (rc < 0) rc = open_session(name, &c->m, 0, &c->o);
+    if (rc < 0 && c->system && !turns_add(&c->turns, "system", c->system, strlen(c->system)))
+        rc = fail_text(name, "out of memory");
+    c->g.on_delta = on_delta;
+    c->g.context = c;
+    if (rc < 0) rc = talk(c);
+    close_all(&c->o);
+    turns_finish(&c->turns);
+    free(c->answer);
+    free(c);
+    return rc;
+}

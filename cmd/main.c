@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* The program: picks the command. Input: argv. Output: the command's exit status.
+ * Owning thread: main. Bounds: none. */
+#include "common.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+struct entry {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv);
+};
+
+static const struct entry entries[] = {
+    {"run", "answer one prompt", command_run},
+    {"chat", "talk with a model", command_chat},
+    {"perplexity", "how well a model predicts a text", command_perplexity},
+    {"show", "what a model file holds and needs", command_show},
+    {"tokenize", "text to token ids and back", command_tokenize},
+    {"bench", "prefill and decode rates of this machine", command_bench},
+    {"doctor", "what this build and machine can do", command_doctor},
+};
+#define COUNT (sizeof entries / sizeof entries[0])
+
+static void print_help(void) {
+    printf("power runs AI models from verified files inside hard bounds.\n\n"
+           "usage: power COMMAND [options] ...\n\ncommands\n");
+    for (size_t i = 0; i < COUNT; i++)
+        printf("  %-12s %s\n", entries[i].name, entries[i].summary);
+    printf("\n  --help       this text; power COMMAND --help explains a command\n"
+           "  --version    the version\n\n"
+           "exit status: 0 done, 1 failure, 2 wrong usage, 130 interrupted\n"
+           "example: power run model.gguf \"Why is the sky blue?\"\n");
+}
+
+int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write */
+    if (argc < 2) {
+        fputs("power: which command? (see power --help)\n", stderr);
+        return EXIT_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        print_help();
+        return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("power %s\n", power_version());
+        return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+    }
+    for (size_t i = 0; i < COUNT; i++)
+        if (!strcmp(argv[1], entries[i].name)) return entries[i].run(argc - 2, argv + 2);
+    fprintf(stderr, "power: unknown command \"%.40s\" (see power --help)\n", argv[1]);
+    return EXIT_USAGE;
+}

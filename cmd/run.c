@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* power run: one prompt, one answer.
+ * Input: a model, a prompt from the command line, a file or a pipe. Output: the answer as it comes.
+ * Owning thread: main. Bounds: the prompt must fit the context, else both numbers are printed. */
+#include "common.h"
+
+#include "os/os.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char name[] = "run";
+
+struct run {
+    struct model_args m;
+    struct sampling_args s;
+    const char *file, *system;
+    int raw, stats, json;
+    const char *prompt;
+    char *text; /* owned prompt text */
+    size_t text_bytes;
+    struct opened o;
+    uint32_t *ids;
+    size_t n_ids;
+    bool collect; /* --json: the answer is kept, not streamed */
+    char *answer;
+    size_t answer_bytes, answer_capacity;
+    json_t *output_ids;
+};
+
+static int take_prompt(struct run *r, size_t count, const char **positionals) {
+    if (count == 2 && r->file) {
+        fail_text(name, "a prompt and --file were both given");
+        return EXIT_USAGE;
+    }
+    if (count == 2) {
+        r->text = strdup(positionals[1]);
+        if (!r->text) return fail_text(name, "out of memory for the prompt");
+        r->text_bytes = strlen(r->text);
+        return -1;
+    }
+    if (!r->file && isatty(STDIN_FILENO)) {
+        fail_text(name, "no prompt: give one, or --file FILE, or pipe one in");
+        return EXIT_USAGE;
+    }
+    int rc = read_text(name, r->file ? r->file : "-", &r->text, &r->text_bytes);
+    if (rc < 0 && !r->raw && r->text_bytes && r->text[r->text_bytes - 1] == '\n')
+        r->text[--r->text_bytes] = 0; /* the newline that ends a file is no part of a question */
+    return rc;
+}
+
+static int encode_prompt(struct run *r) {
+    power_error error = {.offset = POWER_NO_OFFSET};
+    power_model_info info = {.struct_size = sizeof info};
+    if (power_model_get_info(r->o.model, &info, &error)) return fail_with(name, &error);
+    if (r->raw || !info.chat_template) {
+        if (r->system) return fail_text(name, "--system needs a chat template");
+        return tokenize_text(name, r->o.model, r->text, r->text_bytes, 1, 0, &r->ids, &r->n_ids);
+    }
+    if (memchr(r->text, 0, r->text_bytes))
+        return fail_text(name, "the prompt holds a NUL byte; use --raw");
+    power_message messages[2];
+    size_t n = 0;
+    if (r->system) messages[n++] = (power_message){"system", r->system};
+    messages[n++] = (power_message){"user", r->text};
+    char *rendered = NULL;
+    size_t bytes = 0;
+    int rc = render_messages(name, r->o.model, messages, n, &rendered, &bytes);
+    if (rc < 0) rc = tokenize_text(name, r->o.model, rendered, bytes, 1, 1, &r->ids, &r->n_ids);
+    free(rendered);
+    return rc;
+}
+
+static int on_delta(void *context, const power_delta *delta) {
+    struct run *r = context;
+    if (!r->collect) return !write_out(delta->text, delta->text_bytes);
+    json_array_append_new(r->output_ids, json_integer(delta->id));
+    if (r->answer_bytes + delta->text_bytes > r->answer_capacity) {
+        size_t capacity = 2 * (r->answer_bytes + delta->text_bytes) + 4096;
+        char *more = realloc(r->answer, capacity);
+        if (!more) return 1;
+        r->answer = more;
+        r->answer_capacity = capacity;
+    }
+    memcpy(r->answer + r->answer_bytes, delta->text, delta->text_bytes);
+    r->answer_bytes += delta->text_bytes;
+    return 0;
+}
+
+static double rate(uint64_t tokens, uint64_t ns) {
+    return ns ? (double)tokens * 1e9 / (double)ns : 0.0;
+}
+
+static const char *finish_text(power_finish finish) {
+    switch (finish) {
+    case POWER_FINISH_STOP:
+        return "stop";
+    case POWER_FINISH_LENGTH:
+        return "length";
+    case POWER_FINISH_CONTEXT:
+        return "context";
+    case POWER_FINISH_CALLBACK:
+        return "callback";
+    }
+    return "?";
+}
+
+static void print_stats(const power_generate_result *g) {
+    fprintf(stderr,
+            "\n%u prompt tokens at %.1f tokens/s, %u answer tokens at %.1f tokens/s, "
+            "TTFT %.0f ms, peak memory %.0f MiB\n",
+            g->prompt_tokens, rate(g->prompt_tokens, g->prefill_ns), g->output_tokens,
+            rate(g->output_tokens ? g->output_tokens - 1 : 0, g->decode_ns),
+            (double)g->first_token_ns * 1e-6, (double)power_memory_peak() / 1048576.0);
+}
+
+static int finish(struct run *r, const power_generate_result *g, uint64_t seed) {
+    if (r->json) {
+        json_t *usage = json_pack("{s:I,s:I}", "prompt_tokens", (json_int_t)g->prompt_tokens,
+                                  "output_tokens", (json_int_t)g->output_tokens);
+        json_t *timing = json_pack("{s:f,s:f,s:f,s:I}", "prefill_tokens_per_s",
+                                   rate(g->prompt_tokens, g->prefill_ns), "decode_tokens_per_s",
+                                   rate(g->output_tokens ? g->output_tokens - 1 : 0, g->decode_ns),
+                                   "ttft_ms", (double)g->first_token_ns * 1e-6, "peak_memory_bytes",
+                                   (json_int_t)power_memory_peak());
+        return print_json(name,
+                          json_pack("{s:o,s:o,s:s,s:I,s:o,s:o}", "text",
+                                    json_text(r->answer ? r->answer : "", r->answer_bytes), "ids",
+                                    json_incref(r->output_ids), "finish", finish_text(g->finish),
+                                    "seed", (json_int_t)seed, "usage", usage, "timing", timing));
+    }
+    if (!write_out("\n", 1)) return write_failed(name);
+    if (g->finish == POWER_FINISH_CONTEXT)
+        fprintf(stderr, "power run: the context of %u tokens is full\n", r->o.context);
+    if (r->stats) print_stats(g);
+    return EXIT_OK;
+}
+
+static int generate(struct run *r) {
+    power_error error = {.offset = POWER_NO_OFFSET};
+    power_generate_options g;
+    struct sampling_lists lists;
+    power_generate_result result = {.struct_size = sizeof result};
+    power_generate_options_init(&g);
+    int rc = apply_sampling(name, &r->s, r->o.model, &lists, &g);
+    if (rc >= 0) return rc;
+    g.ids = r->ids;
+    g.n_ids = r->n_ids;
+    g.on_delta = on_delta;
+    g.context = r;
+    if (power_generate(r->o.session, &g, &result, &error)) {
+        rc = write_failed(name);
+        if (rc >= 0) return rc;
+        if (error.status == POWER_CANCELLED && !r->json) write_out("\n", 1);
+        return fail_with(name, &error);
+    }
+    rc = write_failed(name);
+    return rc >= 0 ? rc : finish(r, &result, g.sampling.seed);
+}
+
+int command_run(int argc, char **argv) {
+    static const struct command command = {
+        "run",
+        "MODEL [PROMPT]",
+        "Answers one prompt with a model; the answer streams to stdout.",
+        "power run model.gguf --temperature 0 \"Name three primes.\"",
+        1,
+        2};
+    struct run r = {0};
+    model_args_init(&r.m);
+    sampling_args_init(&r.s);
+    const struct arg args[] = {
+        {ARG_GROUP, NULL, 0, NULL, "prompt", NULL, 0, 0},
+        {ARG_TEXT, "file", 'f', "FILE", "prompt from a file (- is stdin)", &r.file, 0, 0},
+        {ARG_TEXT, "system", 's', "TEXT", "system message", &r.system, 0, 0},
+        {ARG_FLAG, "raw", 0, NULL, "no chat template: the model continues the text", &r.raw, 0, 0},
+        MODEL_ARGS(r.m),
+        SAMPLING_ARGS(r.s),
+        {ARG_GROUP, NULL, 0, NULL, "output", NULL, 0, 0},
+        {ARG_FLAG, "stats", 0, NULL, "rates, time to first token and memory on stderr", &r.stats, 0,
+         0},
+        {ARG_FLAG, "json", 0, NULL, "one JSON object at the end instead of the stream", &r.json, 0,
+         0},
+        {ARG_END, NULL, 0, NULL, NULL, NULL, 0, 0}};
+    const char *positionals[2];
+    size_t count = 0;
+    int rc = args_parse(&command, args, argc, argv, positionals, &count);
+    if (rc >= 0) return rc;
+    r.collect = r.json != 0;
+    r.output_ids = json_array();
+    rc = take_prompt(&r, count, positionals);
+    if (rc < 0) rc = open_model(name, &r.m, positionals[0], false, &r.o);
+    if (rc < 0) rc = encode_prompt(&r);
+    if (rc < 0) rc = open_session(name, &r.m, 0, &r.o);
+    if (rc < 0) rc = generate(&r);
+    close_all(&r.o);
+    json_decref(r.output_ids);
+    free(r.answer);
+    free(r.ids);
+    free(r.text);
+    return rc;
+}
