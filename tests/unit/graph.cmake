@@ -1,2 +1,5 @@
 power_test(plan ${POWER_TEST_DIR}/test_plan.c ${POWER_TEST_DIR}/plan_kit.c)
 power_test_labels(plan tsan)
+add_executable(example_mlp ${CMAKE_SOURCE_DIR}/examples/mlp.c)
+target_link_libraries(example_mlp PRIVATE power_static m)
+add_test(NAME example_mlp COMMAND example_mlp)
