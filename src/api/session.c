@@ -11,8 +11,7 @@
 
 void power_session_options_init(power_session_options *options) {
     if (!options) return;
-    *options =
-        (power_session_options){.struct_size = sizeof *options, .kv_type = POWER_KV_F16};
+    *options = (power_session_options){.struct_size = sizeof *options, .kv_type = POWER_KV_F16};
 }
 
 struct power_job power_session_job(struct power_session *session, enum power_job_kind kind) {
@@ -32,22 +31,21 @@ void power_session_settle(struct power_session *session, power_status status) {
 
 static power_status choose_context(const struct power_model *model,
                                    const struct power_engine *engine, uint32_t wanted,
-                                   uint32_t *out, power_error *error) {
+                                   int beyond_trained, uint32_t *out, power_error *error) {
     uint32_t trained = model->hparams.context_length;
     uint64_t most = engine->state_limits.max_tokens;
     if (wanted == 0) {
         wanted = trained && trained < USUAL_CONTEXT ? trained : USUAL_CONTEXT;
         if (wanted > most) wanted = (uint32_t)most;
     }
-    if (trained && wanted > trained) {
+    if (trained && wanted > trained && !beyond_trained) {
         return power_fail(error, POWER_LIMIT,
                           "context of %u tokens wanted, the model was trained for %u", wanted,
                           trained);
     }
     if (wanted > most || wanted > engine->state_limits.max_context) {
-        return power_fail(error, POWER_LIMIT,
-                          "context of %u tokens wanted, \"max_tokens\" is %llu", wanted,
-                          (unsigned long long)most);
+        return power_fail(error, POWER_LIMIT, "context of %u tokens wanted, \"max_tokens\" is %llu",
+                          wanted, (unsigned long long)most);
     }
     *out = wanted;
     return POWER_OK;
@@ -55,8 +53,7 @@ static power_status choose_context(const struct power_model *model,
 
 /* The handle without a sequence yet. */
 static power_status make_session(struct power_model *model, struct power_engine *engine,
-                                 uint32_t context, struct power_session **out,
-                                 power_error *error) {
+                                 uint32_t context, struct power_session **out, power_error *error) {
     const power_allocator *allocator = model->host.allocator;
     struct power_session *session = power_alloc(allocator, 1, sizeof *session);
     if (!session) return power_fail_memory(error, sizeof *session, "a session");
@@ -103,7 +100,9 @@ power_status power_session_open(power_model *model, const power_session_options 
     uint32_t context = 0;
     if (status == POWER_OK) status = power_model_check(model, error);
     if (status == POWER_OK) status = power_model_engine(model, copy.kv_type, &engine, error);
-    if (status == POWER_OK) status = choose_context(model, engine, copy.context, &context, error);
+    if (status == POWER_OK) {
+        status = choose_context(model, engine, copy.context, copy.beyond_trained, &context, error);
+    }
     if (status != POWER_OK) return status;
     uint32_t most_rows = engine->options.prefill_rows;
     if (copy.chunk_rows > most_rows) {
@@ -165,8 +164,8 @@ power_status power_session_evaluate(power_session *session, const uint32_t *ids,
                                     power_error *error) {
     if (!session) return power_fail(error, POWER_INVALID, "session is NULL");
     struct power_job job = power_session_job(session, POWER_JOB_EVALUATE);
-    power_status status = power_request_evaluate(session->engine, ids, n_ids, rows, n_rows,
-                                                 out_logits, &job, error);
+    power_status status =
+        power_request_evaluate(session->engine, ids, n_ids, rows, n_rows, out_logits, &job, error);
     if (status != POWER_OK) return status;
     status = power_engine_call(session->engine, &job, error);
     power_session_settle(session, status);

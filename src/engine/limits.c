@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* How large an engine is: rows of a step, tokens of state, bytes of each, inside the runtime's budget.
- * Input: options, the graph's pieces, the device's sizes. Output: the engine's limits, pools priced.
- * Threads: the one that creates the engine. Bounds: every product is checked; what does not fit is
- * refused with both numbers. */
-#include "base/checked.h"
+/* How large an engine is: rows of a step, tokens of state, bytes of each, inside the runtime's
+ * budget. Input: options, the graph's pieces, the device's sizes. Output: the engine's limits,
+ * pools priced. Threads: the one that creates the engine. Bounds: every product is checked; what
+ * does not fit is refused with both numbers. */
 #include "engine/limits.h"
+#include "base/checked.h"
 
 #define USUAL_CONTEXT 4096u
 #define USUAL_OUTS 64u
@@ -16,9 +16,12 @@ static uint64_t wanted_tokens(const struct power_engine_options *options) {
     return (uint64_t)options->max_sequences * context;
 }
 
+/* Longest sequence the tables have room for. A caller that names max_tokens may also go beyond what
+ * the model was trained for (a session says so by `beyond_trained`). */
 static uint32_t context_in(const struct power_engine_options *options, uint64_t tokens) {
     uint32_t context = options->hparams->context_length;
     if (context == 0) context = USUAL_CONTEXT;
+    if (options->max_tokens) context = UINT32_MAX;
     return tokens < context ? (uint32_t)tokens : context;
 }
 
@@ -71,9 +74,9 @@ power_status power_limits_plan(struct power_engine *engine, power_error *error) 
                                                        .undo_rows = o->undo_rows,
                                                        .step_rows = o->prefill_rows};
     for (uint32_t p = 0; p < engine->graph->n_pieces; p++) {
-        power_status status = engine->ops->piece_bytes(engine->device, &engine->graph->pieces[p],
-                                                       &engine->limits, &engine->piece_bytes[p],
-                                                       error);
+        power_status status =
+            engine->ops->piece_bytes(engine->device, &engine->graph->pieces[p], &engine->limits,
+                                     &engine->piece_bytes[p], error);
         if (status != POWER_OK) return status;
     }
     return POWER_OK;
