@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One digest: whatever the kernels, threads, fusion, chunks, company and history, the bits are the same.
- * Input: MODE MODEL...; modes: pairs (a covering array in which every pair of values occurs), product
- * (all combinations), spoiled (one kernel differs in the last bit: must be noticed).
+/* One digest: whatever the kernels, threads, fusion, chunks, company and history, the bits are the
+ * same. Input: MODE MODEL...; modes: pairs (a covering array in which every pair of values occurs),
+ * product (all combinations), spoiled (one kernel differs in the last bit: must be noticed).
  * Output: `N passed, N failed`. Threads: see scenario.h. Bounds: see scenario.h. */
 #include "scenario.h"
 
@@ -157,7 +157,8 @@ static unsigned run_pairs(struct runner *r) {
     return rows;
 }
 
-/* A baseline of every KV type and prompt by the plainest path, so that each row has something to equal. */
+/* A baseline of every KV type and prompt by the plainest path, so that each row has something to
+ * equal. */
 static void run_baselines(struct runner *r) {
     for (uint8_t kv = 0; kv < r->axes.sizes[AXIS_KV]; kv++) {
         for (uint8_t prompt = 0; prompt < r->axes.sizes[AXIS_PROMPT]; prompt++) {

@@ -28,8 +28,7 @@ const uint8_t scenario_sizes[AXIS_COUNT] = {4, 3, 2, 3, 5, 3, STATE_COUNT, 5};
 
 void scenario_print(const struct scenario *s) {
     static const char *const kv[] = {"f16", "f32", "q8_0"};
-    static const char *const states[] = {"fresh", "continued", "forked", "rolled back",
-                                         "restored"};
+    static const char *const states[] = {"fresh", "continued", "forked", "rolled back", "restored"};
     printf("isa %s, threads %u, fusion %s, kv %s, chunk %u, company %u, state %s, prompt %u\n",
            scenario_mask_names[s->at[AXIS_ISA]], scenario_threads[s->at[AXIS_THREADS]],
            s->at[AXIS_FUSION] ? "off" : "on", kv[s->at[AXIS_KV]],
@@ -210,8 +209,7 @@ struct power_digest scenario_run(struct scenario_bench *b, const struct scenario
     struct record record = {0};
     struct power_digest digest;
     prompt_ids(ids, n, b->h.info.n_vocab);
-    struct company *company =
-        company_start(&b->h, &o, scenario_company[s->at[AXIS_COMPANY]], half);
+    struct company *company = company_start(&b->h, &o, scenario_company[s->at[AXIS_COMPANY]], half);
     power_session *session = harness_session(&b->h, &o);
     if (state == STATE_FRESH) half = 0;
     evaluate(b, session, ids, half, &record);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* One way of computing the same thing: which kernels, threads, chunks, company and history.
  * Input: a model and a scenario. Output: a digest of all logits and of the sampled tokens.
- * Threads: the runtime's, and one for each sequence of company. Bounds: prompts up to 600 tokens. */
+ * Threads: the runtime's, and one for each sequence of company. Bounds: prompts up to 600 tokens.
+ */
 #ifndef POWER_TESTS_SCENARIO_H
 #define POWER_TESTS_SCENARIO_H
 
@@ -55,7 +56,8 @@ struct power_digest scenario_run(struct scenario_bench *bench, const struct scen
 int scenario_child(int argc, char **argv);
 void scenario_print(const struct scenario *s);
 
-/* Makes one kernel of the model's device differ in the last bit of one value: the test must notice. */
+/* Makes one kernel of the model's device differ in the last bit of one value: the test must notice.
+ */
 void scenario_spoil(struct scenario_bench *bench);
 
 #endif
