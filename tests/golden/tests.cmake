@@ -7,8 +7,13 @@ target_compile_definitions(dump_logits PRIVATE POWER_TEST_DATA="${POWER_TEST_DAT
 
 function(power_real_model_test name variable golden)
   power_script_test(${name} sh -c
-    "test -x \"$0\" || { echo 'SKIP: no Python environment in .venv'; exit 77; }
-     test -n \"$${variable}\" || { echo 'SKIP: ${variable} names no model file'; exit 77; }
+    "if test ! -x \"$0\"
+     then echo 'SKIP: no Python environment in .venv'
+     exit 77
+     elif test -z \"$${variable}\"
+     then echo 'SKIP: ${variable} names no model file'
+     exit 77
+     fi
      exec \"$0\" \"$@\" --model \"$${variable}\""
     ${POWER_PYTHON} ${POWER_TEST_DIR}/real_models.py --dump $<TARGET_FILE:dump_logits>
     --power $<TARGET_FILE:power> --golden ${POWER_TEST_DATA}/golden/${golden} ${ARGN})
