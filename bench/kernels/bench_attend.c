@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Attention over 4,096 keys: each path and KV type, with the machine's FMA peak measured beside it.
- * Input: optionally key count, head size, a path, a KV type. Output: a table on stdout. Threads: one.
- * Bounds: at most 65,536 keys, head size at most 256. */
+ * Input: optionally key count, head size, a path, a KV type. Output: a table on stdout. Threads:
+ * one. Bounds: at most 65,536 keys, head size at most 256. */
 #include <immintrin.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,8 @@ static double now(void) {
 __attribute__((target("avx2,fma"))) static double peak_avx2(void) {
     __m256 a[PEAK_CHAINS], x = _mm256_set1_ps(1e-9f);
 #pragma GCC unroll 16
-    for (int i = 0; i < PEAK_CHAINS; i++) a[i] = x;
+    for (int i = 0; i < PEAK_CHAINS; i++)
+        a[i] = x;
     const double start = now();
     for (int r = 0; r < PEAK_ROUNDS; r++) {
 #pragma GCC unroll 16
@@ -40,7 +41,8 @@ __attribute__((target("avx2,fma"))) static double peak_avx2(void) {
 __attribute__((target("avx512f"))) static double peak_avx512(void) {
     __m512 a[PEAK_CHAINS], x = _mm512_set1_ps(1e-9f);
 #pragma GCC unroll 16
-    for (int i = 0; i < PEAK_CHAINS; i++) a[i] = x;
+    for (int i = 0; i < PEAK_CHAINS; i++)
+        a[i] = x;
     const double start = now();
     for (int r = 0; r < PEAK_ROUNDS; r++) {
 #pragma GCC unroll 16
@@ -134,7 +136,8 @@ static void bench_type(const struct path *path, const struct kv_type *type, uint
     power_kernels_x86_vector(&table, path->features);
     power_kernels_x86_attend(&table, path->features);
     fill(q, 16 * 7 * (size_t)head_dim, 1);
-    for (uint32_t i = 0; i < n_blocks; i++) blocks[i] = i;
+    for (uint32_t i = 0; i < n_blocks; i++)
+        blocks[i] = i;
     for (uint32_t key = 0; key < n_keys; key++) {
         float k[256], v[256];
         fill(k, head_dim, key);
@@ -160,7 +163,8 @@ static void bench_type(const struct path *path, const struct kv_type *type, uint
         const double bytes = (double)(n_blocks * layout.block_bytes);
         const double rate = flops / seconds * 1e-9;
         printf("%-7s %-5s %4u %5u %9.1f GFLOP/s %7.1f peak %5.1f %% %7.1f GB/s of KV\n", path->name,
-               type->name, c->rows, c->group, rate, peak, 100 * rate / peak, bytes / seconds * 1e-9);
+               type->name, c->rows, c->group, rate, peak, 100 * rate / peak,
+               bytes / seconds * 1e-9);
     }
     free(pool);
     free(blocks);

@@ -11,7 +11,7 @@
 #include "device/cpu/x86/paths.h"
 #include "device/cpu/x86/vmath.h"
 
-enum { PASS_QUERIES = 96, STAGE_TILES = 3 /* tiles from which halves are widened once */ };
+enum { PASS_QUERIES = 96, STAGE_TILES = 6 /* tiles from which halves are widened once */ };
 
 struct query {
     uint32_t lo, hi; /* live keys [lo, hi) */
@@ -175,43 +175,57 @@ static void score_keys(struct pass *p, uint32_t pos) {
 }
 
 /* ---- p of one query and key chunk ---- */
-VEC vm live_lanes(uint32_t at, uint32_t lo, uint32_t hi) {
+
+/* `x` in the live lanes [lo, hi) of the vector at `at`, `other` in the rest. */
+VEC vf keep_live(vf x, vf other, uint32_t at, uint32_t lo, uint32_t hi) {
+    if (at >= lo && at + LANES <= hi) return x;
     const vm below = vm_first(lo > at ? lo - at : 0);
-    return vm_and(vm_first(hi > at ? hi - at : 0), vm_not(below));
+    return vf_select(vm_and(vm_first(hi > at ? hi - at : 0), vm_not(below)), x, other);
 }
 
-VEC float max_of(vf x) {
-    float lane[LANES];
-    vf_store(lane, x);
-    float m = lane[0];
-    for (int i = 1; i < LANES; i++)
+/* The greatest lane of all vectors, none of them NaN. */
+VEC float max_of(const vf x[VECS32]) {
+    float lane[32], m = -INFINITY;
+    UNROLL for (uint32_t v = 0; v < VECS32; v++) vf_store(lane + v * LANES, x[v]);
+    for (int i = 0; i < 32; i++)
         m = lane[i] > m ? lane[i] : m;
     return m;
+}
+
+/* s [CHUNK] holds the sums q.k of the live keys [lo, hi): scores replace them; returns the maximum.
+ */
+VEC float scale_scores(const struct power_attend *a, const bool capped, float *s, uint32_t lo,
+                       uint32_t hi) {
+    const vf scale = vf_set(a->scale), cap = vf_set(a->cap), low = vf_set(-INFINITY);
+    vf m[VECS32], strange = vf_zero(); /* the last NaN of each lane */
+    UNROLL for (uint32_t v = 0; v < VECS32; v++) m[v] = low;
+    for (uint32_t i = lo / 32 * 32; i < hi; i += 32) {
+        UNROLL for (uint32_t v = 0; v < VECS32; v++) {
+            const uint32_t at = i + v * LANES;
+            vf x = vf_mul(vf_add(vf_load(s + at), vf_zero()), scale);
+            if (capped) x = vf_mul(cap, vf_tanh(vf_div(x, cap)));
+            vf_store(s + at, x);
+            x = keep_live(x, low, at, lo, hi);
+            strange = vf_select(vf_unord(x, x), x, strange);
+            m[v] = vf_max(x, m[v]);
+        }
+    }
+    return vm_any(vf_unord(strange, strange)) ? NAN : max_of(m);
 }
 
 /* s [CHUNK] holds the sums q.k of the keys [lo, hi) of the chunk; p replaces them. */
 static void chunk_softmax(const struct power_attend *a, float *s, uint32_t lo, uint32_t hi,
                           struct query *query) {
-    const vf scale = vf_set(a->scale), cap = vf_set(a->cap);
-    vf m = vf_set(-INFINITY);
-    bool nan = false;
-    for (uint32_t i = lo / LANES * LANES; i < hi; i += LANES) {
-        const vm live = live_lanes(i, lo, hi);
-        vf x = vf_mul(vf_add(vf_load(s + i), vf_zero()), scale);
-        if (a->cap != 0.0f) x = vf_mul(cap, vf_tanh(vf_div(x, cap)));
-        vf_store(s + i, x);
-        nan |= vm_any(vm_and(live, vf_unord(x, x)));
-        m = vf_max(vf_select(live, x, vf_set(-INFINITY)), m);
-    }
-    query->chunk_m = nan ? NAN : max_of(m);
-    m = vf_set(query->chunk_m);
+    query->chunk_m =
+        a->cap != 0.0f ? scale_scores(a, true, s, lo, hi) : scale_scores(a, false, s, lo, hi);
+    const vf m = vf_set(query->chunk_m);
     vf sum[VECS32];
     UNROLL for (uint32_t v = 0; v < VECS32; v++) sum[v] = vf_zero();
     for (uint32_t i = lo / 32 * 32; i < hi; i += 32) {
         UNROLL for (uint32_t v = 0; v < VECS32; v++) {
             const uint32_t at = i + v * LANES;
             const vf p = vf_exp(vf_sub(vf_load(s + at), m));
-            const vf kept = vf_select(live_lanes(at, lo, hi), p, vf_zero());
+            const vf kept = keep_live(p, vf_zero(), at, lo, hi);
             vf_store(s + at, kept);
             sum[v] = vf_add(sum[v], kept);
         }
@@ -220,35 +234,57 @@ static void chunk_softmax(const struct power_attend *a, float *s, uint32_t lo, u
 }
 
 /* ---- channels of one block ---- */
+
+/* n halves, zero beyond. */
+VEC vf load_half_n(const uint16_t *p, uint32_t n) {
+    uint16_t part[LANES] = {0};
+    if (n == LANES) return vf_load_half(p);
+    memcpy(part, p, n * sizeof part[0]);
+    return vf_load_half(part);
+}
+
+/* One row of v_dim values to [v_pad] floats. */
+VEC void stage_row(enum power_dtype dtype, const unsigned char *v, const uint16_t *scales,
+                   size_t row, uint32_t v_dim, float *out) {
+    for (uint32_t c = 0; c < v_dim; c += LANES) {
+        const uint32_t n = lanes_of(v_dim - c, 0);
+        const size_t at = row * v_dim + c;
+        if (dtype == POWER_DTYPE_Q8_0) {
+            vf_store(out + c, load_codes((const int8_t *)v, scales, at));
+        } else if (dtype == POWER_DTYPE_F32) {
+            vf_store(out + c, vf_load_n((const float *)(const void *)v + at, n));
+        } else {
+            vf_store(out + c, load_half_n((const uint16_t *)(const void *)v + at, n));
+        }
+    }
+}
+
+/* Rows [from, to) of a block. */
 static void stage_values(struct pass *p, const unsigned char *v, const uint16_t *scales,
                          uint32_t from, uint32_t to) {
-    const struct power_kv_layout *l = p->a->layout;
-    for (uint32_t j = from; j < to; j++) {
-        const size_t row = (size_t)j * l->v_dim;
-        float *out = p->values + (size_t)j * p->v_pad;
-        for (uint32_t c = 0; c < l->v_dim; c += LANES) {
-            const uint32_t n = lanes_of(l->v_dim - c, 0);
-            vf x;
-            if (l->dtype == POWER_DTYPE_Q8_0) {
-                const float d = _cvtsh_ss(scales[(row + c) / 32]);
-                x = vf_mul(vf_set(d), vf_load_i8((const int8_t *)v + row + c));
-            } else if (l->dtype == POWER_DTYPE_F32) {
-                x = vf_load_n((const float *)(const void *)v + row + c, n);
-            } else {
-                uint16_t part[LANES] = {0};
-                memcpy(part, (const uint16_t *)(const void *)v + row + c, n * sizeof part[0]);
-                x = vf_load_half(part);
-            }
-            vf_store(out + c, x);
+    const uint32_t v_dim = p->a->layout->v_dim;
+    float *out = p->values + (size_t)from * p->v_pad;
+    for (uint32_t j = from; j < to; j++, out += p->v_pad) {
+        switch ((int)p->a->layout->dtype) {
+        case POWER_DTYPE_Q8_0:
+            stage_row(POWER_DTYPE_Q8_0, v, scales, j, v_dim, out);
+            break;
+        case POWER_DTYPE_F32:
+            stage_row(POWER_DTYPE_F32, v, scales, j, v_dim, out);
+            break;
+        default:
+            stage_row(POWER_DTYPE_F16, v, scales, j, v_dim, out);
+            break;
         }
     }
 }
 
 /* Where the values of one block are and how they are read. */
 struct value_block {
-    const void *v; /* key 0, channel 0 */
-    size_t stride;
-    bool half;
+    const unsigned char *v; /* key 0, channel 0 */
+    const uint16_t *scales; /* VALUE_CODES */
+    size_t stride, size;    /* elements between keys, bytes of an element */
+    enum value_kind kind;
     uint32_t pos;
 };
 
@@ -258,10 +294,9 @@ static void add_values(struct pass *p, const struct value_block *b, uint32_t i, 
                        uint32_t from, uint32_t to, uint32_t c, uint32_t n_vecs) {
     if (from >= to) return;
     const size_t at = (from - b->pos) * b->stride + c;
-    const void *v = b->half ? (const void *)((const uint16_t *)b->v + at)
-                            : (const void *)((const float *)b->v + at);
-    value_tiles[b->half][n_vecs >> 1][n - 1](v, b->stride, p->s + (size_t)i * CHUNK + from % CHUNK,
-                                             to - from, p->o + (size_t)i * p->v_pad + c, p->v_pad);
+    value_tiles[b->kind][n_vecs >> 1][n - 1](b->v + at * b->size, b->scales + at / 32, b->stride,
+                                             p->s + (size_t)i * CHUNK + from % CHUNK, to - from,
+                                             p->o + (size_t)i * p->v_pad + c, p->v_pad);
 }
 
 /* A tile's queries have unequal live ranges: the keys that all see go together, the others one
@@ -297,17 +332,24 @@ static uint32_t column_vecs(uint32_t left, uint32_t tile_queries) {
 static void add_block(struct pass *p, uint32_t pos) {
     const struct power_kv_layout *l = p->a->layout;
     const unsigned char *block = block_of(p, pos);
-    const bool q8 = l->dtype == POWER_DTYPE_Q8_0, stored_half = l->dtype == POWER_DTYPE_F16;
-    const size_t size = q8 ? 1 : stored_half ? 2 : 4, head = p->kv_head;
+    const bool codes = l->dtype == POWER_DTYPE_Q8_0, halves = l->dtype == POWER_DTYPE_F16;
+    const size_t size = codes ? 1 : halves ? 2 : 4, head = p->kv_head;
     const unsigned char *v = block + l->v_offset + head * BLOCK * l->v_dim * size;
-    struct value_block b = {v, l->v_dim, stored_half, pos};
-    if (q8 || l->v_dim % LANES || (stored_half && p->n_tiles >= STAGE_TILES)) {
+    const unsigned char *scales =
+        block + l->v_scale_offset + head * BLOCK * (l->v_dim / 32) * sizeof(uint16_t);
+    struct value_block b = {v,
+                            (const uint16_t *)(const void *)scales,
+                            l->v_dim,
+                            size,
+                            codes    ? VALUE_CODES
+                            : halves ? VALUE_HALF
+                                     : VALUE_FLOAT,
+                            pos};
+    if (l->v_dim % LANES || (b.kind != VALUE_FLOAT && p->n_tiles >= STAGE_TILES)) {
         const uint32_t lo = p->query[0].lo, hi = p->query[p->n_q - 1].hi;
-        const unsigned char *scales =
-            block + l->v_scale_offset + head * BLOCK * (l->v_dim / 32) * sizeof(uint16_t);
-        stage_values(p, v, (const uint16_t *)(const void *)scales, lo > pos ? lo - pos : 0,
-                     hi < pos + BLOCK ? hi - pos : BLOCK);
-        b = (struct value_block){p->values, p->v_pad, false, pos};
+        stage_values(p, v, b.scales, lo > pos ? lo - pos : 0, hi < pos + BLOCK ? hi - pos : BLOCK);
+        b = (struct value_block){
+            (const unsigned char *)p->values, b.scales, p->v_pad, sizeof(float), VALUE_FLOAT, pos};
     }
     const uint32_t most = (p->n_q + p->n_tiles - 1) / p->n_tiles;
     for (uint32_t c = 0, n_vecs; c < p->v_pad; c += n_vecs * LANES) {

@@ -21,6 +21,11 @@ VEC vf load_kv(const void *base, size_t i, bool half) {
     return half ? vf_load_half((const uint16_t *)base + i) : vf_load((const float *)base + i);
 }
 
+/* Q8_0 values from element i on: d * q, one d for 32 elements. */
+VEC vf load_codes(const int8_t *codes, const uint16_t *scales, size_t i) {
+    return vf_mul(vf_set(_cvtsh_ss(scales[i / 32])), vf_load_i8(codes + i));
+}
+
 /* ---- scores, float K: k [n_channels][64], q [n_channels][TILE], s [n_q][CHUNK] ---- */
 VEC void score_columns(const int n_q, const int n_vecs, const bool half, const void *k,
                        const float *q, uint32_t n_channels, float *s, bool add) {
@@ -28,13 +33,13 @@ VEC void score_columns(const int n_q, const int n_vecs, const bool half, const v
     UNROLL for (int r = 0; r < n_q; r++) {
         UNROLL for (int v = 0; v < n_vecs; v++) acc[r][v] = vf_zero();
     }
-    for (uint32_t c = 0; c < n_channels; c++) {
+    for (size_t c = 0; c < n_channels; c++, q += TILE) {
         vf key[MAX_VECS];
         UNROLL for (int v = 0; v < n_vecs; v++) {
-            key[v] = load_kv(k, (size_t)c * BLOCK + (size_t)v * LANES, half);
+            key[v] = load_kv(k, c * BLOCK + (size_t)v * LANES, half);
         }
         UNROLL for (int r = 0; r < n_q; r++) {
-            const vf x = vf_set(q[c * TILE + (uint32_t)r]);
+            const vf x = vf_set(q[r]);
             UNROLL for (int v = 0; v < n_vecs; v++) acc[r][v] = vf_fma(x, key[v], acc[r][v]);
         }
     }
@@ -79,22 +84,30 @@ static const score_fn score_tiles[2][TILE] = {
     {score_half_1, score_half_2, score_half_3, score_half_4, score_half_5, score_half_6}};
 
 /* ---- values: o [n_q][o_stride] += p [n_q][CHUNK] * v [n_keys][v_stride], keys ascending ---- */
-VEC void value_columns(const int n_q, const int n_vecs, const bool half, const void *v,
-                       size_t v_stride, const float *p, uint32_t n_keys, float *o,
-                       size_t o_stride) {
+enum value_kind { VALUE_FLOAT, VALUE_HALF, VALUE_CODES };
+
+VEC vf load_value(enum value_kind kind, const void *v, const uint16_t *scales, size_t i) {
+    if (kind == VALUE_CODES) return load_codes(v, scales, i);
+    return load_kv(v, i, kind == VALUE_HALF);
+}
+
+VEC void value_columns(const int n_q, const int n_vecs, const enum value_kind kind, const void *v,
+                       const uint16_t *scales, size_t v_stride, const float *p, uint32_t n_keys,
+                       float *o, size_t o_stride) {
     vf acc[TILE][MAX_VECS];
     UNROLL for (int r = 0; r < n_q; r++) {
         UNROLL for (int c = 0; c < n_vecs; c++) {
             acc[r][c] = vf_load(o + (size_t)r * o_stride + (size_t)c * LANES);
         }
     }
-    for (uint32_t j = 0; j < n_keys; j++) {
+    size_t at = 0;
+    for (const float *end = p + n_keys; p < end; p++, at += v_stride) {
         vf value[MAX_VECS];
         UNROLL for (int c = 0; c < n_vecs; c++) {
-            value[c] = load_kv(v, (size_t)j * v_stride + (size_t)c * LANES, half);
+            value[c] = load_value(kind, v, scales, at + (size_t)c * LANES);
         }
         UNROLL for (int r = 0; r < n_q; r++) {
-            const vf x = vf_set(p[(uint32_t)r * CHUNK + j]);
+            const vf x = vf_set(p[r * CHUNK]);
             UNROLL for (int c = 0; c < n_vecs; c++) acc[r][c] = vf_fma(x, value[c], acc[r][c]);
         }
     }
@@ -105,27 +118,32 @@ VEC void value_columns(const int n_q, const int n_vecs, const bool half, const v
     }
 }
 
-typedef void (*value_fn)(const void *v, size_t v_stride, const float *p, uint32_t n_keys, float *o,
-                         size_t o_stride);
+/* `scales` are those of v's first element on; v_stride is a multiple of 32 where they count. */
+typedef void (*value_fn)(const void *v, const uint16_t *scales, size_t v_stride, const float *p,
+                         uint32_t n_keys, float *o, size_t o_stride);
 
-#define DEFINE_VALUE(n_q, name, n_vecs, half)                                                      \
-    static void name##n_q(const void *v, size_t v_stride, const float *p, uint32_t n_keys,         \
-                          float *o, size_t o_stride) {                                             \
-        value_columns(n_q, n_vecs, half, v, v_stride, p, n_keys, o, o_stride);                     \
+#define DEFINE_VALUE(n_q, name, n_vecs, kind)                                                      \
+    static void name##n_q(const void *v, const uint16_t *scales, size_t v_stride, const float *p,  \
+                          uint32_t n_keys, float *o, size_t o_stride) {                            \
+        value_columns(n_q, n_vecs, kind, v, scales, v_stride, p, n_keys, o, o_stride);             \
     }
 #define VALUE_ROW(name)                                                                            \
     { name##1, name##2, name##3, name##4, name##5, name##6 }
-FOR_TILE(DEFINE_VALUE, value_float1_, 1, false)
-FOR_TILE(DEFINE_VALUE, value_float2_, 2, false)
-FOR_TILE(DEFINE_VALUE, value_half1_, 1, true)
-FOR_TILE(DEFINE_VALUE, value_half2_, 2, true)
-FOR_TILE(DEFINE_VALUE, value_float4_, 4, false)
-FOR_TILE(DEFINE_VALUE, value_half4_, 4, true)
+FOR_TILE(DEFINE_VALUE, value_float1_, 1, VALUE_FLOAT)
+FOR_TILE(DEFINE_VALUE, value_float2_, 2, VALUE_FLOAT)
+FOR_TILE(DEFINE_VALUE, value_float4_, 4, VALUE_FLOAT)
+FOR_TILE(DEFINE_VALUE, value_half1_, 1, VALUE_HALF)
+FOR_TILE(DEFINE_VALUE, value_half2_, 2, VALUE_HALF)
+FOR_TILE(DEFINE_VALUE, value_half4_, 4, VALUE_HALF)
+FOR_TILE(DEFINE_VALUE, value_codes1_, 1, VALUE_CODES)
+FOR_TILE(DEFINE_VALUE, value_codes2_, 2, VALUE_CODES)
+FOR_TILE(DEFINE_VALUE, value_codes4_, 4, VALUE_CODES)
 
-/* [half][log2 of the vectors][n_q - 1] */
-static const value_fn value_tiles[2][3][TILE] = {
+/* [kind][log2 of the vectors][n_q - 1] */
+static const value_fn value_tiles[3][3][TILE] = {
     {VALUE_ROW(value_float1_), VALUE_ROW(value_float2_), VALUE_ROW(value_float4_)},
-    {VALUE_ROW(value_half1_), VALUE_ROW(value_half2_), VALUE_ROW(value_half4_)}};
+    {VALUE_ROW(value_half1_), VALUE_ROW(value_half2_), VALUE_ROW(value_half4_)},
+    {VALUE_ROW(value_codes1_), VALUE_ROW(value_codes2_), VALUE_ROW(value_codes4_)}};
 
 /* ---- scores, Q8_0 K: exact integer sums of 32 channels, then one float step a block ---- */
 
