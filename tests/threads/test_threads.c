@@ -59,6 +59,9 @@ static power_model *open_model(power_runtime *runtime, const char *path) {
 
 static int keep_id(void *context, const power_delta *delta) {
     struct trace *trace = context;
+    /* The rest of a broken character at the end comes without a token. */
+    if (delta->id == UINT32_MAX) return 0;
+    if (trace->n_ids >= ANSWER) return 1;
     trace->ids[trace->n_ids++] = delta->id;
     return 0;
 }
