@@ -334,7 +334,7 @@ static power_status rule_glu(call *c) {
 
 static power_status rule_sum(call *c) {
     TRY(want_tensor(c, 0));
-    int64_t group, n = last(c->in[0]);
+    int64_t group = 0, n = last(c->in[0]);
     TRY(want_group(c, n, &group));
     c->out[0] = like(c->in[0], n / group);
     return POWER_OK;
@@ -342,7 +342,7 @@ static power_status rule_sum(call *c) {
 
 static power_status rule_group(call *c) {
     TRY(want_tensor(c, 0));
-    int64_t group;
+    int64_t group = 0;
     TRY(want_group(c, last(c->in[0]), &group));
     c->out[0] = like(c->in[0], last(c->in[0]));
     return POWER_OK;
@@ -350,7 +350,7 @@ static power_status rule_group(call *c) {
 
 static power_status rule_rms_norm(call *c) {
     TRY(rule_group(c));
-    int64_t group, n = last(c->in[0]);
+    int64_t group = 0, n = last(c->in[0]);
     TRY(want_group(c, n, &group));
     if (c->in[1] && !is_vector(c->in[1], n)) TRY(want_vector(c, 1, group));
     return POWER_OK;
