@@ -35,8 +35,7 @@ static bool deliver(struct stream *stream, uint32_t id, float logprob) {
 
 static void take_token(struct stream *stream, struct power_token token, power_error *error) {
     power_buffer_clear(&stream->text);
-    stream->status =
-        power_detokenizer_push(&stream->detokenizer, token.id, &stream->text, error);
+    stream->status = power_detokenizer_push(&stream->detokenizer, token.id, &stream->text, error);
     if (stream->status != POWER_OK) {
         stream->stopped = true;
         return;
@@ -59,17 +58,17 @@ static void pump(struct power_engine *engine, struct power_job *job, struct stre
 /* Bytes held back for a character that never came: one more delta, of no token. */
 static power_status flush_text(struct stream *stream, power_error *error) {
     power_buffer_clear(&stream->text);
-    power_status status =
-        power_detokenizer_finish(&stream->detokenizer, &stream->text, error);
+    power_status status = power_detokenizer_finish(&stream->detokenizer, &stream->text, error);
     if (status == POWER_OK && stream->text.length) (void)deliver(stream, UINT32_MAX, 0.0f);
     return status;
 }
 
-/* The engine may have run ahead of a caller that stopped: the state keeps all delivered tokens but the
- * last, however far it got. */
+/* The engine may have run ahead of a caller that stopped: the state keeps all delivered tokens but
+ * the last, however far it got. */
 static power_status step_back(struct power_session *session, const struct power_job *done,
                               const struct stream *stream, power_error *error) {
-    uint32_t keeps = session->length + done->n_ids + (stream->delivered ? stream->delivered - 1 : 0);
+    uint32_t keeps =
+        session->length + done->n_ids + (stream->delivered ? stream->delivered - 1 : 0);
     struct power_job job = power_session_job(session, POWER_JOB_TRUNCATE);
     uint32_t length = done->length;
     if (length <= keeps) {
@@ -100,8 +99,8 @@ static power_status finish(struct power_session *session, struct power_job *job,
     return job->status;
 }
 
-static power_status run(struct power_session *session, struct power_job *job,
-                        struct stream *stream, power_error *error) {
+static power_status run(struct power_session *session, struct power_job *job, struct stream *stream,
+                        power_error *error) {
     /* A job that never becomes a ticket leaves the length where it was. */
     job->length = session->length;
     if (!job->streams) {
@@ -142,8 +141,8 @@ power_status power_generate(power_session *session, const power_generate_options
     power_status status = check_options(options, &copy, error);
     if (status != POWER_OK) return status;
     struct power_job job = power_session_job(session, POWER_JOB_GENERATE);
-    status = power_request_generate(session->engine, &copy, session->length, session->context,
-                                    &job, error);
+    status = power_request_generate(session->engine, &copy, session->length, session->context, &job,
+                                    error);
     if (status != POWER_OK) return status;
     struct stream stream = {.options = &copy, .started_ns = power_clock_ns()};
     power_detokenizer_init(&stream.detokenizer, session->model->vocab, copy.show_special != 0);

@@ -70,7 +70,8 @@ static void count_tensors(const struct power_source *source, power_model_info *i
     for (uint32_t i = 0; i < source->n_tensors; i++) {
         const struct power_tensor *tensor = &source->tensors[i];
         uint64_t elements = 1; /* the product was checked when the file was read */
-        for (uint32_t d = 0; d < tensor->rank; d++) elements *= tensor->dims[d];
+        for (uint32_t d = 0; d < tensor->rank; d++)
+            elements *= tensor->dims[d];
         info->n_parameters += elements;
         info->weights_bytes += tensor->length_bytes;
     }
@@ -105,8 +106,7 @@ power_status power_model_get_info(const power_model *model, power_model_info *ou
         .struct_size = size,
         .architecture = model->architecture,
         .name = model->name,
-        .file_type =
-            model->source->container == POWER_CONTAINER_GGUF ? "gguf" : "safetensors",
+        .file_type = model->source->container == POWER_CONTAINER_GGUF ? "gguf" : "safetensors",
         .chat_template = model->chat_template};
     if (model->has_hparams) {
         info.n_layers = h->n_layers;
@@ -145,7 +145,8 @@ power_status power_model_tensor(const power_model *model, uint32_t index,
                                     .rank = tensor->rank,
                                     .offset = tensor->offset,
                                     .bytes = tensor->length_bytes};
-    for (int d = 0; d < 4; d++) out_info->dims[d] = tensor->dims[d];
+    for (int d = 0; d < 4; d++)
+        out_info->dims[d] = tensor->dims[d];
     return POWER_OK;
 }
 

@@ -70,8 +70,8 @@ power_status power_runtime_open(const power_runtime_options *options, power_runt
     if (!runtime) return power_fail_memory(error, sizeof *runtime, "a runtime");
     runtime->allocator = allocator;
     runtime->options = copy;
-    runtime->budget.max_bytes = copy.max_memory_bytes ? copy.max_memory_bytes
-                                                      : power_memory_total();
+    runtime->budget.max_bytes =
+        copy.max_memory_bytes ? copy.max_memory_bytes : power_memory_total();
     if (copy.guard_mapped_files) status = power_bus_guard_install(error);
     struct power_cpu_options cpu = {.threads = copy.threads ? copy.threads : power_usable_cpus(),
                                     .feature_mask = copy.cpu_mask};

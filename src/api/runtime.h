@@ -15,8 +15,8 @@ struct power_runtime {
     struct power_model_host host;
 };
 
-/* Copies an option struct of `size` bytes over defaults of `known` bytes. POWER_INVALID names `what`
- * when the size is not one that any version had. */
+/* Copies an option struct of `size` bytes over defaults of `known` bytes. POWER_INVALID names
+ * `what` when the size is not one that any version had. */
 power_status power_options_copy(void *out, size_t known, const void *options, size_t size,
                                 const char *what, power_error *error) POWER_MUST_USE;
 

@@ -65,7 +65,8 @@ static void from_config(struct power_text text, power_sampling *s) {
 
 power_status power_model_sampling(const power_model *model, power_sampling *out_sampling,
                                   power_error *error) {
-    if (!model || !out_sampling) return power_fail(error, POWER_INVALID, "model or sampling is NULL");
+    if (!model || !out_sampling)
+        return power_fail(error, POWER_INVALID, "model or sampling is NULL");
     power_sampling sampling;
     power_sampling_init(&sampling);
     from_config(model->source->generation_config_json, &sampling);

@@ -16,7 +16,7 @@ struct power_session {
     power_kv_type kv_type;
     bool long_rope;
     uint32_t context, chunk_rows;
-    uint32_t length; /* as of the last call; the scheduler's own may be ahead during one */
+    uint32_t length;  /* as of the last call; the scheduler's own may be ahead during one */
     uint32_t *tokens; /* [context] */
 };
 

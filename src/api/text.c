@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Public functions on text: tokenize, detokenize, render.
  * Input: texts, ids, messages of callers. Output: ids and texts in callers' buffers.
- * Threads: any; nothing of the model changes. Bounds: the callers' capacities, told when too small. */
+ * Threads: any; nothing of the model changes. Bounds: the callers' capacities, told when too small.
+ */
 #include <jansson.h>
 #include <string.h>
 #include <time.h>
@@ -44,8 +45,8 @@ static power_status hand_over(const struct power_buffer *buffer, char *out, size
 }
 
 power_status power_detokenize(const power_model *model, const uint32_t *ids, size_t n_ids,
-                              int show_special, char *out_text, size_t capacity,
-                              size_t *out_bytes, power_error *error) {
+                              int show_special, char *out_text, size_t capacity, size_t *out_bytes,
+                              power_error *error) {
     if (!model || (!ids && n_ids) || (!out_text && capacity) || !out_bytes) {
         return power_fail(error, POWER_INVALID, "model, ids, out_text or out_bytes is NULL");
     }
@@ -192,9 +193,8 @@ static power_status with_tokens(const power_model *model, struct power_text give
                 : power_fail(error, POWER_NO_MEMORY, "no memory for the template's variables");
 }
 
-power_status power_render_json(const power_model *model, const char *variables_json,
-                               char *out_text, size_t capacity, size_t *out_bytes,
-                               power_error *error) {
+power_status power_render_json(const power_model *model, const char *variables_json, char *out_text,
+                               size_t capacity, size_t *out_bytes, power_error *error) {
     if (!model || !variables_json || (!out_text && capacity) || !out_bytes) {
         return power_fail(error, POWER_INVALID, "model, variables, out_text or out_bytes is NULL");
     }
@@ -213,8 +213,8 @@ power_status power_render_json(const power_model *model, const char *variables_j
     power_buffer_init(&buffer, model->host.allocator, TEXT_BYTES);
     status = with_tokens(model, power_text_of(variables_json), parsed, &buffer, error);
     if (status == POWER_OK) {
-        status = render(model, (struct power_text){buffer.bytes, buffer.length}, out_text,
-                        capacity, out_bytes, error);
+        status = render(model, (struct power_text){buffer.bytes, buffer.length}, out_text, capacity,
+                        out_bytes, error);
     }
     power_buffer_finish(&buffer);
     json_decref(parsed);

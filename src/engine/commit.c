@@ -24,8 +24,8 @@ static void release_shadow(struct power_engine *engine, struct power_sequence *s
     sequence->ticket.holds_shadow = sequence->ticket.needs_shadow = false;
 }
 
-/* A failed prompt leaves nothing behind. Where even that fails the device is lost, and the session is
- * left empty rather than wrong. */
+/* A failed prompt leaves nothing behind. Where even that fails the device is lost, and the session
+ * is left empty rather than wrong. */
 static void take_back(struct power_engine *engine, struct power_sequence *sequence) {
     struct power_ticket *ticket = &sequence->ticket;
     struct power_seq_state *state = &sequence->state;

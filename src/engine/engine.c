@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* An engine's life: made from a graph and limits, one scheduler thread, freed in reverse.
- * Input: options. Output: a running engine. Threads: created and destroyed by any one thread; the loop
- * is the scheduler's. Bounds: everything that a step needs is taken here. */
+ * Input: options. Output: a running engine. Threads: created and destroyed by any one thread; the
+ * loop is the scheduler's. Bounds: everything that a step needs is taken here. */
 #include "engine/engine.h"
 
 #include <assert.h>
@@ -11,13 +11,16 @@
 
 /* ---- the scheduler thread ---- */
 
-/* Takes the whole queue; sleeps while there is neither news nor work. False when it is time to end. */
+/* Takes the whole queue; sleeps while there is neither news nor work. False when it is time to end.
+ */
 static bool next_jobs(struct power_engine *engine, uint64_t *seen, bool worked,
                       struct power_job **out) {
     power_mutex_lock(engine->mutex);
     while (!engine->stop && !worked && engine->events == *seen) {
+        engine->idle = true;
         power_cond_wait(engine->wake, engine->mutex);
     }
+    engine->idle = false;
     *seen = engine->events;
     *out = engine->queue_head;
     engine->queue_head = engine->queue_tail = NULL;
@@ -62,9 +65,9 @@ static power_status find_logits(struct power_engine *engine, power_error *error)
 }
 
 static power_status compile(struct power_engine *engine, uint64_t *out_fixed, power_error *error) {
-    power_status status = engine->ops->plan_compile(engine->device, engine->graph,
-                                                    engine->options.weights, &engine->limits,
-                                                    &engine->plan, error);
+    power_status status =
+        engine->ops->plan_compile(engine->device, engine->graph, engine->options.weights,
+                                  &engine->limits, &engine->plan, error);
     if (status != POWER_OK) return status;
     struct power_plan_info info = {0};
     engine->ops->plan_info(engine->plan, &info);
@@ -85,8 +88,8 @@ static power_status compile(struct power_engine *engine, uint64_t *out_fixed, po
 
 static power_status make_results(struct power_engine *engine, power_error *error) {
     void *pages = NULL;
-    power_status status = engine->ops->buffer_create(engine->device, engine->results_bytes,
-                                                     &engine->results, error);
+    power_status status =
+        engine->ops->buffer_create(engine->device, engine->results_bytes, &engine->results, error);
     if (status != POWER_OK) return status;
     status = power_pages_alloc(&pages, engine->results_bytes, error);
     engine->host_results = pages;
@@ -108,9 +111,9 @@ static power_status make_sequences(struct power_engine *engine, power_error *err
 }
 
 static power_status make_state(struct power_engine *engine, power_error *error) {
-    power_status status = power_state_pool_init(
-        &engine->pool, engine->allocator, engine->device, engine->graph->pieces,
-        engine->graph->n_pieces, engine->piece_bytes, &engine->state_limits, error);
+    power_status status = power_state_pool_init(&engine->pool, engine->allocator, engine->device,
+                                                engine->graph->pieces, engine->graph->n_pieces,
+                                                engine->piece_bytes, &engine->state_limits, error);
     if (status != POWER_OK) return status;
     engine->pool.flush = power_forward_flush;
     engine->pool.flush_context = engine;

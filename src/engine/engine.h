@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The engine: one compiled plan, its state pools, and the thread that runs steps of many sequences.
- * Input: jobs of sessions. Output: logits, tokens, changed state. Owner: a model, one engine a KV type.
- * Threads: the scheduler thread owns everything but what `mutex` guards. Bounds: limits at creation;
- * between schedule and commit nothing allocates. */
+ * Input: jobs of sessions. Output: logits, tokens, changed state. Owner: a model, one engine a KV
+ * type. Threads: the scheduler thread owns everything but what `mutex` guards. Bounds: limits at
+ * creation; between schedule and commit nothing allocates. */
 #ifndef POWER_ENGINE_ENGINE_H
 #define POWER_ENGINE_ENGINE_H
 
@@ -37,8 +37,8 @@ struct power_token {
     float logprob;
 };
 
-/* A call, on its caller's stack. The scheduler's from power_engine_post until `done`; the ring, `acked`,
- * `stop` and `done` are guarded by the engine's mutex. */
+/* A call, on its caller's stack. The scheduler's from power_engine_post until `done`; the ring,
+ * `acked`, `stop` and `done` are guarded by the engine's mutex. */
 struct power_job {
     enum power_job_kind kind;
     struct power_sequence *sequence; /* OPEN, FORK: written by the scheduler */
@@ -59,7 +59,7 @@ struct power_job {
     uint32_t *tokens;              /* OPEN, FORK: [context], the session's */
     struct power_sequence *source; /* FORK */
     unsigned char *bytes;          /* SAVE: where the pieces go */
-    const unsigned char *saved;    /* LOAD: the pieces; the ids are in the session's tokens already */
+    const unsigned char *saved; /* LOAD: the pieces; the ids are in the session's tokens already */
     size_t n_bytes;
 
     power_generate_result result; /* GENERATE */
@@ -80,10 +80,10 @@ struct power_ticket {
     struct power_job *job; /* NULL: idle */
     uint64_t order;        /* of arrival */
     uint64_t started_ns, prefilled_ns;
-    uint32_t start;   /* length when the job came */
-    uint32_t fed;     /* prompt rows committed */
-    uint32_t n_ids;   /* prompt rows; 1 when the last token is fed again */
-    uint32_t wanted;  /* EVALUATE: rows delivered */
+    uint32_t start;  /* length when the job came */
+    uint32_t fed;    /* prompt rows committed */
+    uint32_t n_ids;  /* prompt rows; 1 when the last token is fed again */
+    uint32_t wanted; /* EVALUATE: rows delivered */
     bool needs_shadow, holds_shadow;
     bool feeds_again; /* GENERATE without a prompt */
     bool decoding;
@@ -121,12 +121,12 @@ struct power_batch {
     uint32_t n_rows, n_outs;
     uint32_t *ids, *row_seq, *row_pos; /* [max_rows] */
     float *rope[POWER_GRAPH_MAX_ROPES];
-    uint32_t *seq_first, *seq_len;                 /* [max_seqs + 1], [max_seqs] */
-    uint32_t *slots[POWER_GRAPH_MAX_PIECES];       /* [max_seqs] */
-    uint32_t *tables[POWER_GRAPH_MAX_PIECES];      /* [max_seqs][max_table] */
-    uint64_t *base_pos[POWER_GRAPH_MAX_PIECES];    /* [max_seqs] */
-    uint32_t *out_rows;                            /* [max_outs] */
-    power_error error;                             /* of the last share that failed alone */
+    uint32_t *seq_first, *seq_len;              /* [max_seqs + 1], [max_seqs] */
+    uint32_t *slots[POWER_GRAPH_MAX_PIECES];    /* [max_seqs] */
+    uint32_t *tables[POWER_GRAPH_MAX_PIECES];   /* [max_seqs][max_table] */
+    uint64_t *base_pos[POWER_GRAPH_MAX_PIECES]; /* [max_seqs] */
+    uint32_t *out_rows;                         /* [max_outs] */
+    power_error error;                          /* of the last share that failed alone */
 };
 
 /* ---- the engine ---- */
@@ -140,7 +140,7 @@ struct power_engine_options {
     uint32_t n_end_tokens;
     struct power_budget *budget;
     uint32_t max_sequences, prefill_rows, undo_rows;
-    uint64_t max_tokens; /* 0: as much as is usual and fits */
+    uint64_t max_tokens;   /* 0: as much as is usual and fits */
     uint32_t cpu_features; /* for the sampler */
     bool fusion;
     /* Asked at the start of every call and after every step. May be NULL. */
@@ -175,7 +175,8 @@ struct power_engine {
     uint32_t rotation; /* where the next step's prefill begins */
     uint64_t n_steps, n_orders;
 
-    /* Row faults [max_rows] u32, then logits [max_outs][n_vocab]: one buffer, one download a step. */
+    /* Row faults [max_rows] u32, then logits [max_outs][n_vocab]: one buffer, one download a step.
+     */
     struct power_device_buffer *results;
     uint64_t results_bytes, logits_offset;
     unsigned char *host_results;
@@ -187,6 +188,7 @@ struct power_engine {
     uint32_t n_queued, max_queued;
     uint64_t events; /* posts and acknowledgements */
     bool stop;
+    bool idle; /* the scheduler sleeps: tests may then run stages on their own thread */
 };
 
 power_status power_engine_create(const struct power_engine_options *options,
@@ -201,8 +203,7 @@ power_status power_engine_call(struct power_engine *engine, struct power_job *jo
 power_status power_engine_post(struct power_engine *engine, struct power_job *job,
                                power_error *error) POWER_MUST_USE;
 /* Waits for the next token; false when the job is done and the ring is empty. */
-bool power_engine_next(struct power_engine *engine, struct power_job *job,
-                       struct power_token *out);
+bool power_engine_next(struct power_engine *engine, struct power_job *job, struct power_token *out);
 /* The token last taken was delivered; `stop` ends the job after it. */
 void power_engine_acknowledge(struct power_engine *engine, struct power_job *job, bool stop);
 /* Bytes of the pieces of a sequence of `length` tokens, or UINT64_MAX. */
@@ -214,20 +215,21 @@ bool power_engine_long_rope(const struct power_engine *engine, uint32_t context)
 /* request.c: caller's thread. Limits applied; the job is filled. */
 power_status power_request_evaluate(const struct power_engine *engine, const uint32_t *ids,
                                     size_t n_ids, const uint32_t *rows, size_t n_rows,
-                                    float *out_logits, struct power_job *out, power_error *error)
-    POWER_MUST_USE;
+                                    float *out_logits, struct power_job *out,
+                                    power_error *error) POWER_MUST_USE;
 power_status power_request_generate(const struct power_engine *engine,
                                     const power_generate_options *options, uint32_t length,
-                                    uint32_t context, struct power_job *out, power_error *error)
-    POWER_MUST_USE;
+                                    uint32_t context, struct power_job *out,
+                                    power_error *error) POWER_MUST_USE;
 
 /* admit.c: a job becomes a ticket, or is done at once. */
 void power_admit(struct power_engine *engine, struct power_job *job);
-/* Tickets whose session was cancelled or stopped leave; the shadow goes to the next that needs it. */
+/* Tickets whose session was cancelled or stopped leave; the shadow goes to the next that needs it.
+ */
 void power_admit_sweep(struct power_engine *engine);
 /* jobs.c: jobs on state that need no step. */
-power_status power_job_run(struct power_engine *engine, struct power_job *job, power_error *error)
-    POWER_MUST_USE;
+power_status power_job_run(struct power_engine *engine, struct power_job *job,
+                           power_error *error) POWER_MUST_USE;
 
 /* step.c: true when a step was run. */
 bool power_engine_step(struct power_engine *engine);

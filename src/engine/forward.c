@@ -18,7 +18,8 @@ static void bind_step(struct power_engine *engine, struct power_step *step) {
     step->undo_rows = engine->state_limits.undo_rows;
     step->commands = engine->pool.commands;
     step->n_commands = engine->pool.n_commands;
-    for (uint32_t r = 0; r < engine->graph->n_ropes; r++) step->rope[r] = b->rope[r];
+    for (uint32_t r = 0; r < engine->graph->n_ropes; r++)
+        step->rope[r] = b->rope[r];
     for (uint32_t p = 0; p < engine->graph->n_pieces; p++) {
         step->state_slot[p] = b->slots[p];
         step->seq_base_pos[p] = b->base_pos[p];
@@ -79,8 +80,7 @@ static void read_faults(struct power_engine *engine) {
 power_status power_forward(struct power_engine *engine, power_error *error) {
     struct power_batch *b = &engine->batch;
     if (b->n_shares == 0) return POWER_OK;
-    struct power_step step = {
-        .n_rows = b->n_rows, .n_seqs = b->n_shares, .n_outs = b->n_outs};
+    struct power_step step = {.n_rows = b->n_rows, .n_seqs = b->n_shares, .n_outs = b->n_outs};
     bind_step(engine, &step);
     power_status status = run_step(engine, &step, error);
     if (status != POWER_OK) return status;

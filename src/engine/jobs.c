@@ -65,8 +65,7 @@ static void forget_buffer(struct power_state_pool *pool, const struct power_devi
 }
 
 static power_status layout_of(const struct power_engine *engine, const struct power_job *job,
-                              uint32_t length, struct power_state_layout *out,
-                              power_error *error) {
+                              uint32_t length, struct power_state_layout *out, power_error *error) {
     if (power_state_layout(&engine->pool, length, out) && out->total_bytes == job->n_bytes) {
         return POWER_OK;
     }
@@ -85,8 +84,8 @@ static power_status save(struct power_engine *engine, struct power_job *job, pow
     status = power_state_export(&engine->pool, state, &layout, buffer, error);
     if (status == POWER_OK) status = power_forward_flush(engine, error);
     if (status == POWER_OK) {
-        status = engine->ops->download(engine->device, buffer, 0, job->bytes, layout.total_bytes,
-                                       error);
+        status =
+            engine->ops->download(engine->device, buffer, 0, job->bytes, layout.total_bytes, error);
     }
     forget_buffer(&engine->pool, buffer);
     engine->ops->buffer_destroy(engine->device, buffer);
@@ -97,8 +96,8 @@ static power_status load_pieces(struct power_engine *engine, struct power_job *j
                                 const struct power_state_layout *layout,
                                 struct power_device_buffer *buffer, power_error *error) {
     struct power_seq_state *state = &job->sequence->state;
-    power_status status = engine->ops->upload(engine->device, buffer, 0, job->saved,
-                                              layout->total_bytes, error);
+    power_status status =
+        engine->ops->upload(engine->device, buffer, 0, job->saved, layout->total_bytes, error);
     if (status != POWER_OK) return status;
     status = power_state_import(&engine->pool, state, job->length, layout, buffer, error);
     if (status != POWER_OK) return status;
@@ -131,8 +130,7 @@ static power_status load(struct power_engine *engine, struct power_job *job, pow
     return status;
 }
 
-power_status power_job_run(struct power_engine *engine, struct power_job *job,
-                           power_error *error) {
+power_status power_job_run(struct power_engine *engine, struct power_job *job, power_error *error) {
     switch (job->kind) {
     case POWER_JOB_OPEN:
         return open_sequence(engine, job, job->context, job->chunk_rows, error);

@@ -84,8 +84,8 @@ static power_status forgive(const struct power_model *model, power_status status
 }
 
 static power_status open_text(struct power_model *model, power_error *error) {
-    power_status status = power_family_hparams(model->source, &model->hparams,
-                                               &model->hparams_error);
+    power_status status =
+        power_family_hparams(model->source, &model->hparams, &model->hparams_error);
     model->has_hparams = status == POWER_OK;
     status = forgive(model, status, &model->hparams_error, error);
     if (status != POWER_OK) return status;
@@ -104,9 +104,8 @@ static power_status open_weights(struct power_model *model, power_error *error) 
                                             .threads = model->host.threads,
                                             .progress = model->options.progress,
                                             .progress_context = model->options.progress_context};
-    power_status status = power_weights_create(model->host.allocator, model->source,
-                                               model->host.device, &options, &model->weights,
-                                               error);
+    power_status status = power_weights_create(
+        model->host.allocator, model->source, model->host.device, &options, &model->weights, error);
     if (status != POWER_OK) return status;
     status = power_model_build(model, POWER_KV_F16, &model->first_graph, error);
     if (status == POWER_OK) status = power_weights_commit(model->weights, error);
@@ -123,8 +122,8 @@ static power_status open_weights(struct power_model *model, power_error *error) 
 }
 
 static power_status open_parts(struct power_model *model, const char *path, power_error *error) {
-    struct power_source_options options = {.use_mmap = model->host.may_map &&
-                                                       !model->options.no_mmap,
+    struct power_source_options options = {.use_mmap =
+                                               model->host.may_map && !model->options.no_mmap,
                                            .max_file_bytes = model->host.max_file_bytes};
     power_status status = power_mutex_create(&model->mutex, model->host.allocator, error);
     if (status == POWER_OK) status = power_model_digest_init(model, error);
@@ -164,7 +163,8 @@ power_status power_model_create(const struct power_model_host *host, const char 
 void power_model_destroy(struct power_model *model) {
     if (!model) return;
     power_model_digest_finish(model);
-    for (int i = 0; i < POWER_N_KV_TYPES; i++) power_engine_destroy(model->engines[i]);
+    for (int i = 0; i < POWER_N_KV_TYPES; i++)
+        power_engine_destroy(model->engines[i]);
     power_graph_destroy_internal(model->first_graph);
     power_weights_destroy(model->weights);
     if (model->weights_taken) power_budget_give(model->host.budget, model->weights_taken);

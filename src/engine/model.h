@@ -49,18 +49,18 @@ struct power_model {
     struct power_model_host host;
     power_model_options options;
     struct power_source *source;
-    struct power_vocab *vocab;  /* NULL: vocab_error says why; metadata_only */
+    struct power_vocab *vocab; /* NULL: vocab_error says why; metadata_only */
     power_error vocab_error;
     struct power_hparams hparams;
     bool has_hparams;
     power_error hparams_error;
     struct power_text template_text; /* empty: none */
-    struct power_template *template;  /* NULL: template_error says why */
+    struct power_template *template; /* NULL: template_error says why */
     power_error template_error;
     struct power_arena arena; /* texts of the public info */
     const char *architecture, *name, *chat_template;
     struct power_weights *weights;
-    uint64_t weights_taken; /* from the budget */
+    uint64_t weights_taken;          /* from the budget */
     struct power_graph *first_graph; /* F16, until its engine takes it */
     struct power_mutex *mutex;
     struct power_engine *engines[POWER_N_KV_TYPES];
@@ -80,14 +80,14 @@ power_status power_model_build(struct power_model *model, power_kv_type kv_type,
 /* The engine of a KV type, made at the first call. */
 power_status power_model_engine(struct power_model *model, power_kv_type kv_type,
                                 struct power_engine **out, power_error *error) POWER_MUST_USE;
-/* POWER_CHANGED or POWER_MISMATCH when the files are not, or no longer, what was opened. Any thread. */
+/* POWER_CHANGED or POWER_MISMATCH when the files are not, or no longer, what was opened. Any
+ * thread. */
 power_status power_model_check(void *model, power_error *error) POWER_MUST_USE;
 
 /* model_digest.c */
 power_status power_model_digest_init(struct power_model *model, power_error *error) POWER_MUST_USE;
 /* By options.verify: now, in the background, or not at all. */
-power_status power_model_digest_start(struct power_model *model, power_error *error)
-    POWER_MUST_USE;
+power_status power_model_digest_start(struct power_model *model, power_error *error) POWER_MUST_USE;
 power_status power_model_digest_get(struct power_model *model, struct power_digest *out,
                                     power_error *error) POWER_MUST_USE;
 void power_model_digest_finish(struct power_model *model);
@@ -110,13 +110,13 @@ power_status power_saved_layout(const struct power_engine *engine, uint32_t leng
                                 struct power_saved *out, power_error *error) POWER_MUST_USE;
 /* Writes header, ids and the digest at the end; the pieces are in place already. */
 power_status power_saved_seal(struct power_model *model, const struct power_saved *saved,
-                              const uint32_t *ids, unsigned char *bytes, power_error *error)
-    POWER_MUST_USE;
+                              const uint32_t *ids, unsigned char *bytes,
+                              power_error *error) POWER_MUST_USE;
 /* Checks everything. POWER_CORRUPT with the offset, POWER_MISMATCH naming what differs. */
 power_status power_saved_open(struct power_model *model, const struct power_engine *engine,
                               power_kv_type kv_type, bool long_rope, const unsigned char *bytes,
-                              size_t length, struct power_saved *out, power_error *error)
-    POWER_MUST_USE;
+                              size_t length, struct power_saved *out,
+                              power_error *error) POWER_MUST_USE;
 /* Ids of a checked saved state. */
 void power_saved_ids(const struct power_saved *saved, const unsigned char *bytes, uint32_t *out);
 

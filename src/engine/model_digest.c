@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The digest of a model's files: computed once per file identity, remembered, off the hot path.
  * Input: an open source. Output: SHA-256, or a mismatch that fails every later call.
- * Threads: one of its own in the background; waiting from any. Bounds: the cache file keeps CACHE_LINES
- * lines; a line is an identity and a digest, both in hexadecimal. */
+ * Threads: one of its own in the background; waiting from any. Bounds: the cache file keeps
+ * CACHE_LINES lines; a line is an identity and a digest, both in hexadecimal. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -17,7 +17,8 @@
 
 static power_status add_u64(struct power_sha256 *sha, uint64_t value) {
     unsigned char bytes[8];
-    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(value >> 8 * i);
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)(value >> 8 * i);
     return power_sha256_update(sha, bytes, sizeof bytes);
 }
 
@@ -199,7 +200,8 @@ power_status power_model_digest_get(struct power_model *model, struct power_dige
                                     power_error *error) {
     struct power_model_digest *d = &model->digest;
     power_mutex_lock(d->mutex);
-    while (d->state == POWER_DIGEST_RUNNING) power_cond_wait(d->cond, d->mutex);
+    while (d->state == POWER_DIGEST_RUNNING)
+        power_cond_wait(d->cond, d->mutex);
     bool computes = d->state == POWER_DIGEST_NONE;
     power_mutex_unlock(d->mutex);
     if (computes) { /* asked for the first time; a second caller at once does the same work */
@@ -248,7 +250,8 @@ power_status power_model_outline(const struct power_model *model, struct power_d
         const struct power_tensor *tensor = &source->tensors[i];
         status = power_sha256_update(sha, tensor->name.bytes, tensor->name.length);
         if (status == POWER_OK) status = add_u64(sha, (uint64_t)tensor->dtype);
-        for (int d = 0; status == POWER_OK && d < 4; d++) status = add_u64(sha, tensor->dims[d]);
+        for (int d = 0; status == POWER_OK && d < 4; d++)
+            status = add_u64(sha, tensor->dims[d]);
         if (status == POWER_OK) status = add_u64(sha, tensor->length_bytes);
     }
     if (status == POWER_OK) status = power_sha256_final(sha, out);

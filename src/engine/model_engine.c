@@ -37,7 +37,8 @@ power_status power_model_build(struct power_model *model, power_kv_type kv_type,
                                            .vocab = model->vocab,
                                            .weights = model->weights,
                                            .kv_dtype = dtype_of(kv_type)};
-    struct power_hparams hparams; /* the model's own were read at open, and others may be reading them */
+    struct power_hparams
+        hparams; /* the model's own were read at open, and others may be reading them */
     return power_family_build(&request, out, &hparams, error);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Philox4x32-10: a counter and a key to four random words (Salmon, Moraes, Dror, Shaw: "Parallel random
- * numbers: as easy as 1, 2, 3", SC 2011). Input: counter, key. Output: four words, the same anywhere.
- * Threads: any; nothing is kept. Bounds: none needed. */
+/* Philox4x32-10: a counter and a key to four random words (Salmon, Moraes, Dror, Shaw: "Parallel
+ * random numbers: as easy as 1, 2, 3", SC 2011). Input: counter, key. Output: four words, the same
+ * anywhere. Threads: any; nothing is kept. Bounds: none needed. */
 #ifndef POWER_ENGINE_PHILOX_H
 #define POWER_ENGINE_PHILOX_H
 

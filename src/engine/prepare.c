@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stage "prepare": step plan -> token ids, positions, rotary rows, block tables, slots, output rows.
- * Input: tickets and shares. Output: the batch's arrays; every state of the step has begun.
+/* Stage "prepare": step plan -> token ids, positions, rotary rows, block tables, slots, output
+ * rows. Input: tickets and shares. Output: the batch's arrays; every state of the step has begun.
  * Threads: the scheduler's only. Bounds: arrays are made once, at the plan's maxima. */
 #include <assert.h>
 #include <string.h>
@@ -29,8 +29,7 @@ static bool take_pieces(struct power_engine *engine) {
         if (!b->slots[p] || !b->base_pos[p] || !b->tables[p]) return false;
     }
     for (uint32_t r = 0; r < engine->graph->n_ropes; r++) {
-        b->rope[r] =
-            power_alloc(a, engine->limits.max_rows, rope_width(engine, r) * sizeof(float));
+        b->rope[r] = power_alloc(a, engine->limits.max_rows, rope_width(engine, r) * sizeof(float));
         if (!b->rope[r]) return false;
     }
     return true;
@@ -82,8 +81,8 @@ void power_batch_finish(struct power_engine *engine) {
 
 /* ---- what each ticket wants of the next step ---- */
 
-/* A caller that reads slowly holds back its own sequence only: at most as many tokens wait for it as
- * can be taken back when it stops. */
+/* A caller that reads slowly holds back its own sequence only: at most as many tokens wait for it
+ * as can be taken back when it stops. */
 static bool may_decode(const struct power_engine *engine, const struct power_sequence *sequence) {
     const struct power_job *job = sequence->ticket.job;
     uint32_t ahead = engine->state_limits.undo_rows;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The callers' side of an engine: a bounded queue in, tokens and results out.
- * Input: jobs on their callers' stacks. Output: jobs done. Threads: any caller's; the scheduler reads
- * the queue in engine.c. Bounds: max_queued jobs; a full queue refuses. */
+ * Input: jobs on their callers' stacks. Output: jobs done. Threads: any caller's; the scheduler
+ * reads the queue in engine.c. Bounds: max_queued jobs; a full queue refuses. */
 #include "engine/engine.h"
 
 power_status power_engine_post(struct power_engine *engine, struct power_job *job,
@@ -32,7 +32,8 @@ power_status power_engine_call(struct power_engine *engine, struct power_job *jo
     power_status status = power_engine_post(engine, job, error);
     if (status != POWER_OK) return status;
     power_mutex_lock(engine->mutex);
-    while (!job->done) power_cond_wait(job->cond, engine->mutex);
+    while (!job->done)
+        power_cond_wait(job->cond, engine->mutex);
     power_mutex_unlock(engine->mutex);
     if (job->status != POWER_OK && error) *error = job->error;
     return job->status;
@@ -41,7 +42,8 @@ power_status power_engine_call(struct power_engine *engine, struct power_job *jo
 bool power_engine_next(struct power_engine *engine, struct power_job *job,
                        struct power_token *out) {
     power_mutex_lock(engine->mutex);
-    while (job->popped == job->pushed && !job->done) power_cond_wait(job->cond, engine->mutex);
+    while (job->popped == job->pushed && !job->done)
+        power_cond_wait(job->cond, engine->mutex);
     bool found = job->popped != job->pushed;
     if (found) *out = job->ring[job->popped++ % POWER_TOKEN_RING];
     power_mutex_unlock(engine->mutex);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Stage "request": a parsed call -> a job with its limits applied.
  * Input: public arguments. Output: a job that the scheduler can trust.
- * Threads: the caller's. Bounds: ids below the vocabulary, rows ascending, everything inside the context. */
+ * Threads: the caller's. Bounds: ids below the vocabulary, rows ascending, everything inside the
+ * context. */
 #include <string.h>
 
 #include "engine/engine.h"

@@ -6,8 +6,8 @@
 
 void power_sample(struct power_engine *engine) {
     struct power_batch *b = &engine->batch;
-    const float *logits = (const float *)(const void *)(engine->host_results +
-                                                        engine->logits_offset);
+    const float *logits =
+        (const float *)(const void *)(engine->host_results + engine->logits_offset);
     for (uint32_t i = 0; i < b->n_shares; i++) {
         struct power_batch_share *share = &b->shares[i];
         if (!share->samples || share->status != POWER_OK) continue;

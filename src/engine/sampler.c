@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The sampler: penalties, temperature, top-k, top-p, min-p, and a Gumbel draw that needs no prefix sum.
- * Input: a row of logits. Output: a token. Threads: the scheduler's only.
- * Bounds: time linear in the vocabulary but for the heap of top-k and top-p. */
+/* The sampler: penalties, temperature, top-k, top-p, min-p, and a Gumbel draw that needs no prefix
+ * sum. Input: a row of logits. Output: a token. Threads: the scheduler's only. Bounds: time linear
+ * in the vocabulary but for the heap of top-k and top-p. */
 #include "engine/sampler.h"
 
 #include <assert.h>
@@ -62,8 +62,8 @@ power_status power_sampling_check(const power_sampling *sampling, uint32_t n_voc
         {sampling->frequency_penalty, -1e3f, 1e3f, "frequency_penalty"},
     };
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
-        power_status status = check_range(ranges[i].value, ranges[i].low, ranges[i].high,
-                                          ranges[i].name, error);
+        power_status status =
+            check_range(ranges[i].value, ranges[i].low, ranges[i].high, ranges[i].name, error);
         if (status != POWER_OK) return status;
     }
     if (sampling->temperature != 0.0f && sampling->temperature < 1e-4f) {
@@ -88,8 +88,8 @@ power_status power_sampling_check(const power_sampling *sampling, uint32_t n_voc
 
 /* ---- penalties ---- */
 
-/* Each id of the history once: `counts` remembers, and is cleared by a second walk. Bit 31 marks an id
- * that was seen, the rest counts its places in the output. */
+/* Each id of the history once: `counts` remembers, and is cleared by a second walk. Bit 31 marks an
+ * id that was seen, the rest counts its places in the output. */
 #define SEEN 0x80000000u
 
 static void apply_penalties(struct power_sampler *sampler, const struct power_draw *draw) {
@@ -111,7 +111,8 @@ static void apply_penalties(struct power_sampler *sampler, const struct power_dr
         if (count && s->presence_penalty != 0.0f) x = x - s->presence_penalty;
         sampler->x[id] = x;
     }
-    for (uint32_t i = 0; i < draw->n_history; i++) sampler->counts[draw->history[i]] = 0;
+    for (uint32_t i = 0; i < draw->n_history; i++)
+        sampler->counts[draw->history[i]] = 0;
 }
 
 /* ---- order: a heap whose root is the last in the order given ---- */
@@ -145,7 +146,8 @@ static void sift(struct power_candidate *heap, uint32_t n, uint32_t at, before_f
 }
 
 static void heapify(struct power_candidate *heap, uint32_t n, before_fn before) {
-    for (uint32_t i = n / 2; i-- > 0;) sift(heap, n, i, before);
+    for (uint32_t i = n / 2; i-- > 0;)
+        sift(heap, n, i, before);
 }
 
 static int by_id(const void *a, const void *b) {
@@ -159,7 +161,8 @@ static int by_id(const void *a, const void *b) {
 /* The k best by (x descending, id ascending), then brought into id order. */
 static uint32_t take_top_k(struct power_sampler *sampler, uint32_t k) {
     struct power_candidate *heap = sampler->candidates;
-    for (uint32_t i = 0; i < k; i++) heap[i] = (struct power_candidate){sampler->x[i], 0, i};
+    for (uint32_t i = 0; i < k; i++)
+        heap[i] = (struct power_candidate){sampler->x[i], 0, i};
     heapify(heap, k, smaller_x);
     for (uint32_t i = k; i < sampler->n_vocab; i++) {
         if (sampler->x[i] <= heap[0].x) continue; /* an equal one has the higher id */
@@ -183,9 +186,11 @@ static uint32_t take_near(struct power_sampler *sampler, float best) {
 /* R-lane over candidates in id order; the removed ids would add zeros. */
 static float sum_candidates(const struct power_candidate *c, uint32_t n) {
     float lanes[32] = {0};
-    for (uint32_t i = 0; i < n; i++) lanes[c[i].id % 32] += c[i].p;
+    for (uint32_t i = 0; i < n; i++)
+        lanes[c[i].id % 32] += c[i].p;
     for (uint32_t half = 16; half; half /= 2) {
-        for (uint32_t j = 0; j < half; j++) lanes[j] += lanes[j + half];
+        for (uint32_t j = 0; j < half; j++)
+            lanes[j] += lanes[j + half];
     }
     return lanes[0];
 }
@@ -220,7 +225,8 @@ static uint32_t survivors(struct power_sampler *sampler, const power_sampling *s
     bool cuts = s->top_k > 0 && s->top_k < sampler->n_vocab;
     uint32_t n = cuts ? take_top_k(sampler, s->top_k) : take_near(sampler, best);
     if (s->top_p >= 1.0f && s->min_p == 0.0f) return n;
-    for (uint32_t i = 0; i < n; i++) c[i].p = power_ref_exp(c[i].x - best);
+    for (uint32_t i = 0; i < n; i++)
+        c[i].p = power_ref_exp(c[i].x - best);
     if (s->top_p < 1.0f) {
         float z = cuts ? sum_candidates(c, n)
                        : sampler->kernels->sum_exp(sampler->x, sampler->n_vocab, best);
@@ -235,8 +241,7 @@ static uint32_t survivors(struct power_sampler *sampler, const power_sampling *s
 static float gumbel(const struct power_draw *draw, uint32_t id) {
     const power_sampling *s = draw->sampling;
     struct power_philox counter = {{id / 4, draw->position, s->choice, 0}};
-    struct power_philox words =
-        power_philox(counter, (uint32_t)s->seed, (uint32_t)(s->seed >> 32));
+    struct power_philox words = power_philox(counter, (uint32_t)s->seed, (uint32_t)(s->seed >> 32));
     float k = (float)(words.word[id % 4] >> 9);
     float u = (2.0f * k + 1.0f) * 0x1p-24f; /* exact: 24 bits */
     return power_ref_log(-power_ref_log(u));
@@ -289,14 +294,16 @@ power_status power_sampler_draw(struct power_sampler *sampler, const struct powe
         return power_fail(error, POWER_NOT_FINITE, "the logits are not finite");
     }
     memcpy(sampler->x, draw->logits, n * sizeof *sampler->x);
-    for (size_t i = 0; i < s->n_biases; i++) sampler->x[s->biases[i].id] += s->biases[i].bias;
+    for (size_t i = 0; i < s->n_biases; i++)
+        sampler->x[s->biases[i].id] += s->biases[i].bias;
     apply_penalties(sampler, draw);
     uint32_t id = 0;
     if (s->temperature == 0.0f) {
         id = argmax(sampler->x, n);
     } else {
         if (s->temperature != 1.0f) {
-            for (uint32_t i = 0; i < n; i++) sampler->x[i] = sampler->x[i] / s->temperature;
+            for (uint32_t i = 0; i < n; i++)
+                sampler->x[i] = sampler->x[i] / s->temperature;
         }
         if (sampler->kernels->max_bits(sampler->x, n) >= INFINITY_BITS) {
             return power_fail(error, POWER_NOT_FINITE,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* One row of logits to one token, by the arithmetic profile's section "Sampling".
  * Input: logits, settings, the ids so far. Output: an id and, when asked, its raw log probability.
- * Owner: an engine. Threads: the scheduler's only. Bounds: all scratch is taken at init from n_vocab. */
+ * Owner: an engine. Threads: the scheduler's only. Bounds: all scratch is taken at init from
+ * n_vocab. */
 #ifndef POWER_ENGINE_SAMPLER_H
 #define POWER_ENGINE_SAMPLER_H
 
@@ -33,8 +34,8 @@ struct power_draw {
 
 /* `features`: what the vector kernels may use; the bits do not depend on it. */
 power_status power_sampler_init(struct power_sampler *sampler, const power_allocator *allocator,
-                                uint32_t n_vocab, uint32_t features, power_error *error)
-    POWER_MUST_USE;
+                                uint32_t n_vocab, uint32_t features,
+                                power_error *error) POWER_MUST_USE;
 /* Accepts a zeroed or half-built sampler. */
 void power_sampler_finish(struct power_sampler *sampler);
 
@@ -44,7 +45,7 @@ power_status power_sampling_check(const power_sampling *sampling, uint32_t n_voc
 
 /* *out_logprob is 0 when it was not asked for. POWER_NOT_FINITE for logits that are not finite. */
 power_status power_sampler_draw(struct power_sampler *sampler, const struct power_draw *draw,
-                                uint32_t *out_id, float *out_logprob, power_error *error)
-    POWER_MUST_USE;
+                                uint32_t *out_id, float *out_logprob,
+                                power_error *error) POWER_MUST_USE;
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Saved states: a header that says what the bytes are of, the ids, the pieces, a digest at the end.
  * Input: bytes of a session, or bytes from outside. Output: sealed bytes, or a checked description.
- * Threads: any caller's. Bounds: every length is computed from counts and compared with the bytes given.
+ * Threads: any caller's. Bounds: every length is computed from counts and compared with the bytes
+ * given.
  *
- * Layout, little endian: 0 magic "POWERST1" | 8 kind of digest u32 (1 file, 2 outline) | 12 kv type u32 |
- * 16 longrope choice u32 | 20 tokens u32 | 24 pieces u64 bytes | 32 digest of the model [32] |
- * 64 ids u32 [tokens], padded to 8 | pieces | SHA-256 of all before [32]. */
+ * Layout, little endian: 0 magic "POWERST1" | 8 kind of digest u32 (1 file, 2 outline) | 12 kv type
+ * u32 | 16 longrope choice u32 | 20 tokens u32 | 24 pieces u64 bytes | 32 digest of the model [32]
+ * | 64 ids u32 [tokens], padded to 8 | pieces | SHA-256 of all before [32]. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -17,7 +18,8 @@
 static const char magic[8] = {'P', 'O', 'W', 'E', 'R', 'S', 'T', '1'};
 
 static void store_u32(unsigned char *at, uint32_t value) {
-    for (int i = 0; i < 4; i++) at[i] = (unsigned char)(value >> 8 * i);
+    for (int i = 0; i < 4; i++)
+        at[i] = (unsigned char)(value >> 8 * i);
 }
 
 static void store_u64(unsigned char *at, uint64_t value) {
@@ -92,9 +94,8 @@ static power_status check_seal(const unsigned char *bytes, size_t length, power_
                          end);
 }
 
-static power_status check_identity(struct power_model *model, power_kv_type kv_type,
-                                   bool long_rope, const unsigned char *bytes,
-                                   power_error *error) {
+static power_status check_identity(struct power_model *model, power_kv_type kv_type, bool long_rope,
+                                   const unsigned char *bytes, power_error *error) {
     struct power_digest digest;
     uint32_t kind = 0;
     power_status status = identity(model, &kind, &digest, error);
@@ -125,9 +126,8 @@ power_status power_saved_open(struct power_model *model, const struct power_engi
     }
     if (status != POWER_OK) return status;
     if (saved.total_bytes != length || power_load_u64(bytes + 24) != saved.pieces_bytes) {
-        return power_fail_at(error, POWER_CORRUPT, 24,
-                             "saved state: %zu bytes, %u tokens need %zu", length, saved.length,
-                             saved.total_bytes);
+        return power_fail_at(error, POWER_CORRUPT, 24, "saved state: %zu bytes, %u tokens need %zu",
+                             length, saved.length, saved.total_bytes);
     }
     for (uint32_t i = 0; i < saved.length; i++) {
         size_t at = saved.ids_offset + 4 * (size_t)i;

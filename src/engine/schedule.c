@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Stage "schedule": tickets -> step plan. Input: demands. Output: shares in the order of the demands'
- * arrival within each pass. Threads: any. Bounds: the limits given; no memory, no clock. */
+/* Stage "schedule": tickets -> step plan. Input: demands. Output: shares in the order of the
+ * demands' arrival within each pass. Threads: any. Bounds: the limits given; no memory, no clock.
+ */
 #include "engine/schedule.h"
 
 struct budget {

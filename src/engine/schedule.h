@@ -14,7 +14,8 @@ struct power_demand {
     uint32_t chunk_rows; /* at most these in one step */
     bool decode;         /* one row whose output is sampled */
     bool last_wanted;    /* the output of the last pending row is wanted */
-    /* Rows whose outputs are wanted, ascending, counted from the first pending row + wanted_base. */
+    /* Rows whose outputs are wanted, ascending, counted from the first pending row + wanted_base.
+     */
     const uint32_t *wanted;
     size_t n_wanted;
     uint32_t wanted_base;
@@ -30,8 +31,9 @@ struct power_share {
     uint32_t n_rows, n_outs;
 };
 
-/* Decode rows first, so that a long prompt never stops an answer; then prefill, oldest first, starting at
- * demand `first` so that none starves. `shares` has room for n_demands; returns how many were made. */
+/* Decode rows first, so that a long prompt never stops an answer; then prefill, oldest first,
+ * starting at demand `first` so that none starves. `shares` has room for n_demands; returns how
+ * many were made. */
 uint32_t power_schedule(const struct power_demand *demands, uint32_t n_demands, uint32_t first,
                         const struct power_schedule_limits *limits, struct power_share *shares);
 

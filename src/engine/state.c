@@ -20,8 +20,7 @@ power_status power_state_room(struct power_state_pool *pool, uint32_t n, power_e
     return pool->flush(pool->flush_context, error);
 }
 
-void power_state_command(struct power_state_pool *pool,
-                         const struct power_state_command *command) {
+void power_state_command(struct power_state_pool *pool, const struct power_state_command *command) {
     assert(pool->n_commands < pool->max_commands);
     pool->commands[pool->n_commands++] = *command;
 }
@@ -62,10 +61,9 @@ static power_status open_pieces(struct power_state_pool *pool, struct power_seq_
 power_status power_state_open(struct power_state_pool *pool, struct power_seq_state *seq,
                               uint32_t context, power_error *error) {
     if (context > pool->limits.max_tokens - pool->reserved_tokens) {
-        return power_fail(error, POWER_OVERLOADED,
-                          "%u tokens of context wanted, %llu of %llu are taken", context,
-                          (unsigned long long)pool->reserved_tokens,
-                          (unsigned long long)pool->limits.max_tokens);
+        return power_fail(
+            error, POWER_OVERLOADED, "%u tokens of context wanted, %llu of %llu are taken", context,
+            (unsigned long long)pool->reserved_tokens, (unsigned long long)pool->limits.max_tokens);
     }
     power_status status = open_pieces(pool, seq, error);
     if (status != POWER_OK) return status;
@@ -146,6 +144,15 @@ static void drop_windows(struct power_state_pool *pool, struct power_seq_state *
     }
 }
 
+/* What is committed can be taken back by undo_rows; after a part of a long step only as far as the
+ * plane that the device set aside. */
+static void raise_floor(const struct power_state_pool *pool, struct power_seq_state *seq,
+                        uint32_t k) {
+    uint32_t undo = pool->limits.undo_rows;
+    uint32_t reached = seq->length + (seq->begun > undo ? seq->begun : k);
+    if (reached > undo && reached - undo > seq->floor) seq->floor = reached - undo;
+}
+
 void power_state_commit(struct power_state_pool *pool, struct power_seq_state *seq, uint32_t k) {
     assert(seq->begun && power_state_can_commit(pool, seq->begun, k));
     for (uint32_t p = 0; p < pool->n_pieces; p++) {
@@ -155,16 +162,14 @@ void power_state_commit(struct power_state_pool *pool, struct power_seq_state *s
             power_slot_commit(pool, p, seq, k);
         }
     }
+    if (k) raise_floor(pool, seq, k);
     seq->length += k;
     seq->begun = 0;
-    if (seq->length > pool->limits.undo_rows) {
-        uint32_t floor = seq->length - pool->limits.undo_rows;
-        if (k && floor > seq->floor) seq->floor = floor;
-    }
     drop_windows(pool, seq);
 }
 
-/* What a piece has forgotten: pieces with slots go back to the floor, windows too once they dropped. */
+/* What a piece has forgotten: pieces with slots go back to the floor, windows too once they
+ * dropped. */
 static bool reaches(const struct power_state_pool *pool, const struct power_seq_state *seq,
                     uint32_t length) {
     if (length == 0 || length >= seq->floor) return true;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* State of sequences as transactions over typed pieces (GRAPH.md, "State").
- * Input: the pieces of a graph, limits, a device. Output: block tables, slots, commands for the next plan.
- * Owner: an engine; every sequence's state belongs to its pool. Threads: the scheduler's only.
- * Bounds: everything is allocated with the pool; host calls move tables and counters, never bytes. */
+ * Input: the pieces of a graph, limits, a device. Output: block tables, slots, commands for the
+ * next plan. Owner: an engine; every sequence's state belongs to its pool. Threads: the scheduler's
+ * only. Bounds: everything is allocated with the pool; host calls move tables and counters, never
+ * bytes. */
 #ifndef POWER_ENGINE_STATE_H
 #define POWER_ENGINE_STATE_H
 
@@ -37,8 +38,8 @@ struct power_state_pool {
     uint32_t *tables; /* [max_sequences + 1][n_pieces][max_table] */
     uint32_t max_table;
     uint64_t reserved_tokens;
-    bool forgets;              /* some piece cannot go back further than undo_rows */
-    bool recurs;               /* some piece is RECURRENT or CONV */
+    bool forgets; /* some piece cannot go back further than undo_rows */
+    bool recurs;  /* some piece is RECURRENT or CONV */
     struct power_state_command *commands;
     uint32_t n_commands, max_commands;
     /* Runs the pending commands now (a submit without rows) when the list is about to overflow. */
@@ -51,9 +52,9 @@ struct power_piece_state {
     uint32_t *table;     /* KV: [max_table], block of positions 64 i .. 64 i + 63 */
     uint32_t first, end; /* KV: entries [first, end) are held */
     uint32_t begun_end;  /* KV: `end` before begin */
-    uint32_t shared;     /* KV: the block replaced by a copy in this transaction, or POWER_NO_BLOCK */
-    uint32_t slot;       /* RECURRENT, CONV */
-    uint64_t base_pos;   /* RECURRENT: position of plane `base` */
+    uint32_t shared;   /* KV: the block replaced by a copy in this transaction, or POWER_NO_BLOCK */
+    uint32_t slot;     /* RECURRENT, CONV */
+    uint64_t base_pos; /* RECURRENT: position of plane `base` */
 };
 
 struct power_seq_state {
@@ -61,8 +62,8 @@ struct power_seq_state {
     uint32_t context;
     uint32_t reserved; /* tokens counted against the pool's */
     uint32_t length;   /* committed positions */
-    uint32_t floor;  /* truncate reaches down to here where a piece forgets */
-    uint32_t begun;  /* rows between begin and commit, 0 outside */
+    uint32_t floor;    /* truncate reaches down to here where a piece forgets */
+    uint32_t begun;    /* rows between begin and commit, 0 outside */
     struct power_piece_state pieces[POWER_GRAPH_MAX_PIECES];
 };
 
@@ -81,8 +82,8 @@ uint64_t power_state_pool_bytes(const struct power_piece *pieces, uint32_t n_pie
 power_status power_state_pool_init(struct power_state_pool *pool, const power_allocator *allocator,
                                    struct power_device *device, const struct power_piece *pieces,
                                    uint32_t n_pieces, const struct power_piece_bytes *bytes,
-                                   const struct power_state_limits *limits, power_error *error)
-    POWER_MUST_USE;
+                                   const struct power_state_limits *limits,
+                                   power_error *error) POWER_MUST_USE;
 /* Accepts a zeroed or half-built pool. */
 void power_state_pool_finish(struct power_state_pool *pool);
 
@@ -92,7 +93,8 @@ void power_state_bind(struct power_state_pool *pool, struct power_seq_state *seq
 /* Takes everything that `context` tokens can need. POWER_OVERLOADED with both numbers. */
 power_status power_state_open(struct power_state_pool *pool, struct power_seq_state *seq,
                               uint32_t context, power_error *error) POWER_MUST_USE;
-/* A place for one snapshot, kept open: it takes a slot, but no tokens; its blocks are shared ones. */
+/* A place for one snapshot, kept open: it takes a slot, but no tokens; its blocks are shared ones.
+ */
 power_status power_state_open_shadow(struct power_state_pool *pool, struct power_seq_state *seq,
                                      power_error *error) POWER_MUST_USE;
 /* Lets go of what a snapshot holds; its slots are kept and are overwritten by the next one. */
@@ -115,18 +117,18 @@ power_status power_state_truncate(struct power_state_pool *pool, struct power_se
 /* `to` (open, empty) becomes what `from` is; blocks are shared until written, slots copied.
  * Used for fork, for snapshots and to go back to one. */
 power_status power_state_share(struct power_state_pool *pool, struct power_seq_state *to,
-                               const struct power_seq_state *from, power_error *error)
-    POWER_MUST_USE;
+                               const struct power_seq_state *from,
+                               power_error *error) POWER_MUST_USE;
 /* Back to `from`, a snapshot taken with power_state_share; what `seq` held is let go. */
 power_status power_state_restore(struct power_state_pool *pool, struct power_seq_state *seq,
-                                 const struct power_seq_state *from, power_error *error)
-    POWER_MUST_USE;
+                                 const struct power_seq_state *from,
+                                 power_error *error) POWER_MUST_USE;
 
 /* A command for the head of the next plan. Room was made by power_state_room. */
 void power_state_command(struct power_state_pool *pool, const struct power_state_command *command);
 /* Makes room for n commands, flushing when needed. */
-power_status power_state_room(struct power_state_pool *pool, uint32_t n, power_error *error)
-    POWER_MUST_USE;
+power_status power_state_room(struct power_state_pool *pool, uint32_t n,
+                              power_error *error) POWER_MUST_USE;
 /* Everything pending was run. */
 static inline void power_state_ran(struct power_state_pool *pool) {
     pool->n_commands = 0;
@@ -146,14 +148,14 @@ bool power_state_layout(const struct power_state_pool *pool, uint32_t length,
 /* EXPORT commands into `buffer`, in the layout's order. Run by the next flush. */
 power_status power_state_export(struct power_state_pool *pool, const struct power_seq_state *seq,
                                 const struct power_state_layout *layout,
-                                struct power_device_buffer *buffer, power_error *error)
-    POWER_MUST_USE;
-/* Room for `length` positions of an empty sequence, and IMPORT commands. What a saved state can take
- * back ends at its length. Truncate to 0 when the flush fails. */
+                                struct power_device_buffer *buffer,
+                                power_error *error) POWER_MUST_USE;
+/* Room for `length` positions of an empty sequence, and IMPORT commands. What a saved state can
+ * take back ends at its length. Truncate to 0 when the flush fails. */
 power_status power_state_import(struct power_state_pool *pool, struct power_seq_state *seq,
                                 uint32_t length, const struct power_state_layout *layout,
-                                struct power_device_buffer *buffer, power_error *error)
-    POWER_MUST_USE;
+                                struct power_device_buffer *buffer,
+                                power_error *error) POWER_MUST_USE;
 
 /* ---- one kind of piece (state_kv.c, state_slot.c); for state.c ---- */
 power_status power_blocks_init(struct power_block_pool *blocks, const power_allocator *allocator,
@@ -182,8 +184,8 @@ void power_slot_begin(struct power_state_pool *pool, uint32_t piece, struct powe
                       uint32_t n);
 void power_slot_commit(struct power_state_pool *pool, uint32_t piece, struct power_seq_state *seq,
                        uint32_t k);
-void power_slot_truncate(struct power_state_pool *pool, uint32_t piece,
-                         struct power_seq_state *seq, uint32_t length);
+void power_slot_truncate(struct power_state_pool *pool, uint32_t piece, struct power_seq_state *seq,
+                         uint32_t length);
 void power_slot_share(struct power_state_pool *pool, uint32_t piece, struct power_seq_state *to,
                       const struct power_seq_state *from);
 

@@ -15,7 +15,8 @@ power_status power_blocks_init(struct power_block_pool *blocks, const power_allo
         return power_fail_memory(error, (size_t)n_blocks * 8, "the block allocator");
     }
     /* The lowest index is taken first, so that little of a lazily committed pool is touched. */
-    for (uint32_t i = 0; i < n_blocks; i++) blocks->free[i] = n_blocks - 1 - i;
+    for (uint32_t i = 0; i < n_blocks; i++)
+        blocks->free[i] = n_blocks - 1 - i;
     blocks->n_free = n_blocks;
     return POWER_OK;
 }
@@ -59,10 +60,9 @@ static bool copy_on_write(struct power_state_pool *pool, uint32_t piece,
     if (blocks->holders[*last] == 1) return true;
     uint32_t copy = power_blocks_take(blocks);
     if (copy == POWER_NO_BLOCK) return false;
-    power_state_command(pool, &(struct power_state_command){.kind = POWER_STATE_COPY_BLOCK,
-                                                            .piece = piece,
-                                                            .a = *last,
-                                                            .b = copy});
+    power_state_command(pool,
+                        &(struct power_state_command){
+                            .kind = POWER_STATE_COPY_BLOCK, .piece = piece, .a = *last, .b = copy});
     state->shared = *last;
     *last = copy;
     return true;
@@ -75,8 +75,7 @@ static void give_back(struct power_state_pool *pool, uint32_t piece,
     }
 }
 
-static void undo_copy(struct power_state_pool *pool, uint32_t piece,
-                      struct power_seq_state *seq) {
+static void undo_copy(struct power_state_pool *pool, uint32_t piece, struct power_seq_state *seq) {
     struct power_piece_state *state = &seq->pieces[piece];
     if (state->shared == POWER_NO_BLOCK) return;
     uint32_t *last = &state->table[seq->length / POWER_KV_BLOCK];
@@ -141,7 +140,8 @@ void power_kv_share(struct power_state_pool *pool, uint32_t piece, struct power_
                     const struct power_seq_state *from) {
     const struct power_piece_state *source = &from->pieces[piece];
     struct power_piece_state *state = &to->pieces[piece];
-    for (uint32_t i = 0; i < source->first; i++) state->table[i] = 0;
+    for (uint32_t i = 0; i < source->first; i++)
+        state->table[i] = 0;
     for (uint32_t i = source->first; i < source->end; i++) {
         power_blocks_hold(&pool->blocks[piece], source->table[i]);
         state->table[i] = source->table[i];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The pools behind all sequences' state: what they cost, making them, freeing them.
  * Input: pieces, their bytes on the device, limits. Output: buffers, free lists, tables.
- * Threads: the scheduler's, or the one that creates the engine. Bounds: computed before anything is taken. */
+ * Threads: the scheduler's, or the one that creates the engine. Bounds: computed before anything is
+ * taken. */
 #include "base/checked.h"
 #include "engine/state.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Which bytes of each piece make up a saved state, and the commands that move them.
  * Input: a sequence's length. Output: sections in piece order, EXPORT and IMPORT commands.
- * Threads: the scheduler's only. Bounds: sections are computed from counts, never from saved bytes. */
+ * Threads: the scheduler's only. Bounds: sections are computed from counts, never from saved bytes.
+ */
 #include <assert.h>
 
 #include "base/checked.h"
@@ -85,8 +86,7 @@ power_status power_state_import(struct power_state_pool *pool, struct power_seq_
     for (uint32_t p = 0; p < pool->n_pieces; p++) {
         struct power_piece_state *state = &seq->pieces[p];
         if (pool->pieces[p].kind == POWER_PIECE_KV) {
-            state->first = state->end =
-                (uint32_t)(layout->sections[p].from / POWER_KV_BLOCK);
+            state->first = state->end = (uint32_t)(layout->sections[p].from / POWER_KV_BLOCK);
             bool taken = power_kv_begin(pool, p, seq, length);
             assert(taken);
             (void)taken;

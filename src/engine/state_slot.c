@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Recurrent planes and convolution history: one slot a sequence, rolled back by replay.
  * Input: rows begun, kept, taken back. Output: slot numbers and ZERO, COPY, REPLAY commands.
- * Threads: the scheduler's only. Bounds: the log reaches from `base` to the committed length and the
- * rows of one step; base moves up before it would hold more than twice undo_rows. */
+ * Threads: the scheduler's only. Bounds: the log reaches from `base` to the committed length and
+ * the rows of one step; base moves up before it would hold more than twice undo_rows. */
 #include <assert.h>
 
 #include "engine/state.h"
@@ -13,11 +13,8 @@ static bool is_recurrent(const struct power_state_pool *pool, uint32_t piece) {
 
 static void slot_command(struct power_state_pool *pool, enum power_state_command_kind kind,
                          uint32_t piece, uint32_t slot, uint64_t from, uint64_t to) {
-    power_state_command(pool, &(struct power_state_command){.kind = kind,
-                                                            .piece = piece,
-                                                            .a = slot,
-                                                            .from = from,
-                                                            .to = to});
+    power_state_command(pool, &(struct power_state_command){
+                                  .kind = kind, .piece = piece, .a = slot, .from = from, .to = to});
 }
 
 bool power_slot_open(struct power_state_pool *pool, uint32_t piece, struct power_seq_state *seq) {
@@ -56,8 +53,8 @@ void power_slot_commit(struct power_state_pool *pool, uint32_t piece, struct pow
     }
 }
 
-void power_slot_truncate(struct power_state_pool *pool, uint32_t piece,
-                         struct power_seq_state *seq, uint32_t length) {
+void power_slot_truncate(struct power_state_pool *pool, uint32_t piece, struct power_seq_state *seq,
+                         uint32_t length) {
     struct power_piece_state *state = &seq->pieces[piece];
     if (length == 0) {
         state->base_pos = 0;

@@ -11,17 +11,17 @@ bool power_engine_step(struct power_engine *engine) {
                                                  .max_outs = engine->limits.max_outs};
     power_error error = {0};
 
-    /* Requests were checked by their callers and admitted when the queue was read; those whose session
-     * was cancelled meanwhile leave here. */
+    /* Requests were checked by their callers and admitted when the queue was read; those whose
+     * session was cancelled meanwhile leave here. */
     power_admit_sweep(engine);
 
     /* schedule: who gets how many rows. */
     uint32_t n_demands = 0;
     power_prepare_demands(engine, &n_demands);
-    uint32_t n_planned =
-        n_demands ? power_schedule(batch->demands, n_demands, engine->rotation % n_demands, &limits,
-                                   batch->plan)
-                  : 0;
+    uint32_t n_planned = n_demands
+                             ? power_schedule(batch->demands, n_demands,
+                                              engine->rotation % n_demands, &limits, batch->plan)
+                             : 0;
     if (n_planned == 0) return false;
 
     /* prepare: token ids, positions, block tables; every state begins its transaction. */
