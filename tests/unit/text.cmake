@@ -1,1 +1,2 @@
 power_test(vocab_golden ${POWER_TEST_DIR}/test_vocab_golden.c)
+power_test(template_golden ${POWER_TEST_DIR}/test_template_golden.c)

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The filters' own table: what the three files of filters give each other.
+ * Input: arguments, the filtered value first. Output: a value.
+ * Threads: one per rendering. Bounds: as the rendering's. */
+#ifndef POWER_TEXT_JINJA_FILTERS_H
+#define POWER_TEXT_JINJA_FILTERS_H
+
+#include "text/jinja.h"
+
+typedef bool (*power_jinja_filter_fn)(struct jinja_render *r, const struct jinja_args *args,
+                                      struct jinja_value *out);
+
+#define POWER_JINJA_SEQUENCE_FILTERS(X)                                                            \
+    X(batch)                                                                                       \
+    X(dictsort) X(first) X(groupby) X(items) X(join) X(last) X(length) X(list) X(map) X(max)       \
+        X(min) X(reject) X(rejectattr) X(reverse) X(select) X(selectattr) X(slice) X(sort) X(sum)  \
+            X(unique)
+#define POWER_JINJA_TEXT_FILTERS(X)                                                                \
+    X(capitalize)                                                                                  \
+    X(center) X(format) X(indent) X(lower) X(replace) X(string) X(striptags) X(title) X(trim)      \
+        X(truncate) X(upper) X(urlencode) X(wordcount) X(filesizeformat)
+
+#define POWER_JINJA_DECLARE(name)                                                                  \
+    bool power_jinja_filter_##name(struct jinja_render *r, const struct jinja_args *args,          \
+                                   struct jinja_value *out);
+POWER_JINJA_SEQUENCE_FILTERS(POWER_JINJA_DECLARE)
+POWER_JINJA_TEXT_FILTERS(POWER_JINJA_DECLARE)
+#undef POWER_JINJA_DECLARE
+
+/* a.b.0: looked up part by part; MISSING or NONE as `attribute` gives the value itself. */
+bool power_jinja_dotted(struct jinja_render *r, struct jinja_value v, struct jinja_value attribute,
+                        const struct jinja_value *fallback, struct jinja_value *out);
+
+#endif

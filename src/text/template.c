@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* Job: templates as an object: compiled once, rendered with variables.
+ * Input: template text; variables as JSON. Output: text.
+ * Threads: compiling one, rendering any. Bounds: the limits of the call; values take at most
+ * sixteen times the output's limit and 64 MiB. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "text/jinja.h"
+
+#define DEFAULT_STEPS 10000000u
+#define DEFAULT_OUTPUT ((size_t)16 << 20)
+#define DEFAULT_DEPTH 200u
+#define LEVELS_A_DEPTH 10u /* evaluations that one nested statement or call may stack up */
+
+bool power_jinja_raise(struct jinja_render *r, power_status status, const char *format, ...) {
+    char text[200];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (r->status != POWER_OK) return false; /* the first fault counts */
+    r->status = r->at ? power_fail(r->error, status, "template line %u, column %u: %s", r->at->line,
+                                   r->at->column, text)
+                      : power_fail(r->error, status, "template: %s", text);
+    return false;
+}
+
+bool power_jinja_no_memory(struct jinja_render *r) {
+    if (r->arena.used_bytes > r->arena.max_bytes / 2)
+        return power_jinja_raise(r, POWER_LIMIT, "values take more than %zu bytes",
+                                 r->arena.max_bytes);
+    return power_jinja_raise(r, POWER_NO_MEMORY, "out of memory");
+}
+
+bool power_jinja_steps(struct jinja_render *r, uint64_t n) {
+    if (n <= r->steps_left) {
+        r->steps_left -= n;
+        return true;
+    }
+    return power_jinja_raise(r, POWER_LIMIT, "too many steps");
+}
+
+bool power_jinja_enter(struct jinja_render *r) {
+    if (r->depth >= r->max_depth) return power_jinja_raise(r, POWER_LIMIT, "nesting is too deep");
+    r->depth++;
+    return true;
+}
+
+void power_jinja_leave(struct jinja_render *r) {
+    r->depth--;
+}
+
+power_status power_template_compile(const power_allocator *allocator, struct power_text text,
+                                    struct power_template **out, power_error *error) {
+    struct power_template *t = power_alloc(allocator, 1, sizeof *t);
+    if (!t) return power_fail_memory(error, sizeof *t, "template");
+    t->allocator = allocator;
+    /* a token and a node or two a byte is more than any template has */
+    power_arena_init(&t->arena, allocator,
+                     text.length < SIZE_MAX / 2048 ? text.length * 1024 + ((size_t)1 << 20)
+                                                   : SIZE_MAX);
+    struct jinja_compiler c = {.arena = &t->arena, .error = error};
+    if (power_jinja_lex(&c, text)) t->body = power_jinja_parse(&c);
+    if (c.status != POWER_OK) {
+        power_template_destroy(t);
+        return c.status;
+    }
+    *out = t;
+    return POWER_OK;
+}
+
+void power_template_destroy(struct power_template *t) {
+    if (!t) return;
+    power_arena_finish(&t->arena);
+    power_release(t->allocator, t, 1, sizeof *t);
+}
+
+power_status power_template_render(const struct power_template *t, struct power_text variables_json,
+                                   int64_t now_unix_s, const struct power_template_limits *limits,
+                                   struct power_buffer *out, power_error *error) {
+    static const struct power_template_limits defaults = {0};
+    if (!limits) limits = &defaults;
+    struct jinja_render r = {.error = error, .now_unix_s = now_unix_s};
+    r.steps_left = limits->max_steps ? limits->max_steps : DEFAULT_STEPS;
+    r.max_output_bytes = limits->max_output_bytes ? limits->max_output_bytes : DEFAULT_OUTPUT;
+    uint32_t depth = limits->max_depth ? limits->max_depth : DEFAULT_DEPTH;
+    r.max_depth = (depth < 1000 ? depth : 1000) * LEVELS_A_DEPTH;
+    size_t room = r.max_output_bytes < SIZE_MAX / 32 ? r.max_output_bytes * 16 : SIZE_MAX / 2;
+    power_arena_init(&r.arena, t->allocator,
+                     room + ((size_t)64 << 20) + variables_json.length * 16);
+    struct power_buffer text;
+    power_jinja_scratch(&r, &text);
+    struct jinja_frame base = {0};
+    r.out = &text;
+    r.frame = &base;
+    bool ok =
+        power_jinja_from_json(&r, variables_json, &r.context) && power_jinja_exec(&r, t->body);
+    if (ok && text.length && !power_buffer_append(out, text.bytes, text.length))
+        r.status = power_fail_memory(error, text.length, "template output");
+    power_buffer_finish(&text);
+    power_arena_finish(&r.arena);
+    return r.status;
+}
