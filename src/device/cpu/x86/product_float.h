@@ -29,8 +29,6 @@ INLINE vf load_weights(const unsigned char *w, uint32_t k, int lane, const enum 
     return vf_load((const float *)(const void *)(w + at * 4));
 }
 
-#define VECTORS (16 / LANES) /* registers for the group's 16 outputs */
-
 /* One segment of n weights; w: [n][16]. The first segment's sums start the total. */
 INLINE void tile_float(const unsigned char *w, const struct xsegment *x, uint32_t n, bool first,
                        float *acc, const int rows, const enum weight_kind kind) {

@@ -22,10 +22,16 @@ _Static_assert(X_UNITS > 2 * ROWS_MAX, "activation units fit the scratch");
 typedef const uint8_t *(*unpack_fn)(const struct power_product *p, uint32_t group, uint32_t unit,
                                     uint32_t n, struct quant_scratch *s);
 
+/* One row, ONE_OUTS outputs from `out` on. x: all units of the row. */
+#define ONE_OUTS 64u
+typedef void (*one_fn)(const struct power_product *p, const struct xunit *x, uint32_t out,
+                       float *y);
+
 struct quant_kernel {
     struct power_quant_form form;
     unpack_fn unpack;
     const tile_fn *tiles;
+    one_fn one; /* NULL for raw rows */
 };
 
 /* Where isum starts: the codes' offset, taken back. Signed codes of the maddubs path have none. */
@@ -86,7 +92,8 @@ static void put_row(float *y, const float *acc, uint32_t n_outs, bool super) {
     memcpy(y, out, n_outs * sizeof(float));
 }
 
-/* One group of 16 outputs for a pass of rows. x: all units of the pass, or room for one of them. */
+/* One group of up to 16 outputs for a pass of rows. x: all units of the pass, or room for one of
+ * them. */
 static void run_group(const struct power_product *p, const struct quant_kernel *kernel,
                       uint32_t row, uint32_t n_rows, uint32_t out, uint32_t n_outs, bool x_taken,
                       struct quant_scratch *s) {
@@ -122,7 +129,11 @@ static void run_product(const struct power_product *p, const struct quant_kernel
         for (uint32_t unit = 0; x_taken && unit < units; unit++) {
             take_rows(p, &kernel->form, row, taken, unit, s->x + (size_t)unit * taken);
         }
-        for (uint32_t o = out; o < end; o += 16) {
+        uint32_t o = out;
+        for (; taken == 1 && x_taken && kernel->one && end - o >= ONE_OUTS; o += ONE_OUTS) {
+            kernel->one(p, s->x, o, p->y + (size_t)row * p->y_stride);
+        }
+        for (; o < end; o += 16) {
             run_group(p, kernel, row, taken, o, end - o < 16 ? end - o : 16, x_taken, s);
         }
     }

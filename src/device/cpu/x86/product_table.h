@@ -30,11 +30,12 @@ BLOCK_TILES(5, 1)
                                             uint32_t unit, uint32_t n, struct quant_scratch *s) {  \
         return unpack_raw(p, group, unit, n, s, POWER_DTYPE_##NAME, &form_##name, unit_bytes);     \
     }                                                                                              \
-    static const struct quant_kernel raw_##name = {{__VA_ARGS__}, unpack_raw_##name, tiles};       \
+    static const struct quant_kernel raw_##name = {{__VA_ARGS__}, unpack_raw_##name, tiles, NULL}; \
     PRODUCT(product_raw_##name, raw_##name)
 #define BOTH(name, NAME, tiles, unit_bytes, ...)                                                   \
     RAW(name, NAME, tiles, unit_bytes, __VA_ARGS__)                                                \
-    static const struct quant_kernel packed_##name = {{__VA_ARGS__}, unpack_##name, tiles};        \
+    static const struct quant_kernel packed_##name = {                                             \
+        {__VA_ARGS__}, unpack_##name, tiles, one_##name};                                          \
     PRODUCT(product_packed_##name, packed_##name)
 
 /* form: super, bits, subs, offset, has_min */

@@ -35,6 +35,9 @@ INLINE vi vi_bytes(int a) {
 INLINE vi vi_add32(vi a, vi b) {
     return _mm256_add_epi32(a, b);
 }
+INLINE vi vi_sub32(vi a, vi b) {
+    return _mm256_sub_epi32(a, b);
+}
 INLINE vi vi_add16(vi a, vi b) {
     return _mm256_add_epi16(a, b);
 }

@@ -40,6 +40,9 @@ INLINE vi vi_bytes(int a) {
 INLINE vi vi_add32(vi a, vi b) {
     return _mm512_add_epi32(a, b);
 }
+INLINE vi vi_sub32(vi a, vi b) {
+    return _mm512_sub_epi32(a, b);
+}
 INLINE vi vi_add16(vi a, vi b) {
     return _mm512_add_epi16(a, b);
 }

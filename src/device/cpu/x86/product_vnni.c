@@ -13,6 +13,8 @@
 
 #include "device/cpu/x86/product_unpack.h"
 
+#include "device/cpu/x86/product_one.h"
+
 #include "device/cpu/x86/product_float.h"
 
 #include "device/cpu/x86/product_table.h"
