@@ -1,4 +1,6 @@
+power_test(graph ${POWER_TEST_DIR}/test_graph.c)
 power_test(plan ${POWER_TEST_DIR}/test_plan.c ${POWER_TEST_DIR}/plan_kit.c)
+power_test(plan_ops ${POWER_TEST_DIR}/test_plan_ops.c ${POWER_TEST_DIR}/plan_kit.c)
 power_test_labels(plan tsan)
 add_executable(example_mlp ${CMAKE_SOURCE_DIR}/examples/mlp.c)
 target_link_libraries(example_mlp PRIVATE power_static m)
