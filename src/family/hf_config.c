@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/rotary.h"
+
 struct config {
     struct power_source *source;
     json_t *root;
@@ -86,6 +88,26 @@ static void add_factors(struct config *c, const json_t *rope, const char *name,
     add(c, suffix, (struct power_meta){.type = POWER_META_ARRAY, .value.array = array});
 }
 
+/* "attention_factor" replaces what follows from the other numbers; under YaRN, GGUF's is a multiple
+ * of that. */
+static void add_attention_factor(struct config *c, const json_t *rope, const char *type) {
+    const json_t *stated = member(rope, "attention_factor");
+    bool yarn = !strcmp(type, "yarn");
+    if (yarn && json_is_false(member(rope, "truncate")) && !c->status) {
+        c->status = power_fail(c->error, POWER_UNSUPPORTED,
+                               "config.json: \"truncate\" false is not supported");
+    }
+    if (!stated || c->status || (!yarn && strcmp(type, "longrope"))) return;
+    double value = json_number_value(stated), factor = json_number_value(member(rope, "factor"));
+    if (!(value > 0.0 && value < 1e6)) {
+        c->status = power_fail(c->error, POWER_CORRUPT,
+                               "config.json: \"attention_factor\" is out of range");
+        return;
+    }
+    if (yarn && factor > 1.0) value /= 0.1 * power_log_double(factor) + 1.0;
+    add_f32(c, "rope.scaling.attn_factor", value);
+}
+
 static void add_scaling(struct config *c, const json_t *rope) {
     const char *type = json_string_value(member(rope, "rope_type"));
     if (!type) type = json_string_value(member(rope, "type"));
@@ -109,6 +131,7 @@ static void add_scaling(struct config *c, const json_t *rope) {
     copy_number(c, rope, "high_freq_factor", "rope.scaling.high_freq_factor");
     copy_number(c, rope, "beta_fast", "rope.scaling.yarn_beta_fast");
     copy_number(c, rope, "beta_slow", "rope.scaling.yarn_beta_slow");
+    add_attention_factor(c, rope, type);
     add_factors(c, rope, "short_factor", "rope.scaling.short_factors");
     add_factors(c, rope, "long_factor", "rope.scaling.long_factors");
     const json_t *original = member(rope, "original_max_position_embeddings");

@@ -78,16 +78,16 @@ static double yarn_keep(const struct scaling *s, double base, uint32_t rot, uint
     return (1.0 - ramp) * (double)s->ext_factor;
 }
 
-/* Llama 3.1: long waves are slowed down by `factor`, short ones kept, those between blended. GGUF
- * files carry the outcome as rope_freqs.weight, rounded to binary32 as here. */
+/* Llama 3.1: long waves are slowed down by `factor`, short ones kept, those between blended. Every
+ * step is rounded to binary32, as in the rope_freqs.weight that GGUF files carry instead. */
 static float llama3_factor(const struct scaling *s, double base, uint32_t rot, uint32_t i) {
-    double f = power_exp_double(-2.0 * (double)i / (double)rot * power_log_double(base));
-    double wave = TWO_PI / f, original = (double)s->original;
-    if (wave < original / (double)s->high_freq) return 1.0f;
-    if (wave > original / (double)s->low_freq) return s->factor;
-    double smooth =
-        (original / wave - (double)s->low_freq) / ((double)s->high_freq - (double)s->low_freq);
-    return (float)(1.0 / ((1.0 - smooth) / (double)s->factor + smooth));
+    float turn = (float)power_exp_double(2.0 * (double)i / (double)rot * power_log_double(base));
+    float frequency = 1.0f / turn, original = (float)s->original;
+    float wave = (float)TWO_PI / frequency;
+    if (wave < original / s->high_freq) return 1.0f;
+    if (wave > original / s->low_freq) return s->factor;
+    float smooth = (original / wave - s->low_freq) / (s->high_freq - s->low_freq);
+    return 1.0f / ((1.0f - smooth) / s->factor + smooth);
 }
 
 static power_status check_factors(struct power_builder *b, const char *name, const float *factors,
@@ -148,7 +148,8 @@ static double attention_factor(const struct power_builder *b, const struct scali
     if (s->attn_factor > 0.0f) return (double)s->attn_factor;
     double ratio = (double)b->hp.context_length / (double)b->hp.original_context;
     if (ratio <= 1.0 || b->hp.original_context < 2) return 1.0;
-    return sqrt(1.0 + power_log_double(ratio) / power_log_double((double)b->hp.original_context));
+    double log_original = power_log_double((double)b->hp.original_context);
+    return (double)(float)sqrt(1.0 + power_log_double(ratio) / log_original); /* as files state it */
 }
 
 power_status power_family_add_rope(struct power_builder *b, float base, uint32_t rot,

@@ -31,3 +31,13 @@ power_test(quantised_models ${POWER_TEST_DIR}/test_quantised.c ${POWER_TEST_DIR}
 power_script_test(quantised_exact sh ${POWER_TEST_DIR}/quantised_exact.sh
   ${POWER_PYTHON} $<TARGET_FILE:dump_logits> ${POWER_TEST_DATA}/tiny-models
   ${CMAKE_SOURCE_DIR}/tests/reference/llama_int8_ref.py)
+if(TARGET power)
+  power_script_test(safetensors_forms sh -c
+    "if test ! -x \"$0\"
+     then echo 'SKIP: no Python environment in .venv'
+     exit 77
+     fi
+     exec \"$0\" \"$@\""
+    ${POWER_PYTHON} ${POWER_TEST_DIR}/safetensors_forms.py --dump $<TARGET_FILE:dump_logits>
+    --power $<TARGET_FILE:power> --models ${POWER_TEST_DATA}/tiny-models)
+endif()
