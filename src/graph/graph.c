@@ -73,6 +73,7 @@ static power_value add_value(struct power_graph *g, const struct power_graph_val
 static struct power_text copy_name(struct power_graph *g, const char *name) {
     size_t length = name ? strlen(name) : 0;
     char *copy = length ? power_arena_text(&g->arena, name, length) : NULL;
+    if (length && !copy) (void)refuse(g, POWER_NO_MEMORY, "name", "out of memory");
     return (struct power_text){copy, copy ? length : 0};
 }
 
