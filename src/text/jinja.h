@@ -63,6 +63,7 @@ struct jinja_list {
     size_t count, capacity;
     size_t taken;          /* ITERATOR: items already walked */
     const char *type_name; /* ITERATOR: as Python calls it */
+    const char *fault;     /* ITERATOR: walking it raises this */
 };
 
 struct jinja_entry {

@@ -106,6 +106,8 @@ static bool float_op(struct jinja_render *r, enum jinja_op op, double a, double 
         c = pow(a, b);
         if (isnan(c) && !isnan(a) && !isnan(b))
             return power_jinja_raise(r, POWER_UNSUPPORTED, "complex numbers are not supported");
+        if (isinf(c) && !isinf(a) && !isinf(b))
+            return power_jinja_raise(r, POWER_INVALID, "numerical result out of range");
     }
     *out = power_jinja_float(c);
     return true;

@@ -198,6 +198,7 @@ bool power_jinja_iterate(struct jinja_render *r, struct jinja_value v, struct ji
     if (!list || v.type == JINJA_UNDEFINED) return list != NULL;
     if (v.type == JINJA_LIST) {
         struct jinja_list *from = v.as.list;
+        if (from->fault) return power_jinja_raise(r, POWER_INVALID, "%s", from->fault);
         list->items = from->items + from->taken;
         list->count = list->capacity = from->count - from->taken;
         from->taken = from->count;

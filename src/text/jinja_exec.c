@@ -106,13 +106,20 @@ static bool apply_filters(struct jinja_render *r, const struct jinja_node *filte
     return power_jinja_filter(r, filter->id, &args, out);
 }
 
+/* What a filter block or a call block makes is joined to the output, and must be text. */
+static bool put_only_text(struct jinja_render *r, struct jinja_value v) {
+    if (v.type == JINJA_TEXT) return power_jinja_put(r, r->out, power_jinja_text(v));
+    return power_jinja_raise(r, POWER_INVALID, "expected str instance, %s found",
+                             power_jinja_type_name(v));
+}
+
 static bool exec_filter_block(struct jinja_render *r, const struct jinja_node *node) {
     struct jinja_value text;
     struct jinja_frame *outer = r->frame;
     if (!(r->frame = push_frame(r, outer))) return false;
     bool ok = capture(r, node->list, &text) && apply_filters(r, node->b, text, &text);
     r->frame = outer;
-    return ok && power_jinja_str(r, text, r->out);
+    return ok && put_only_text(r, text);
 }
 
 static bool exec_set_block(struct jinja_render *r, const struct jinja_node *node) {
@@ -159,31 +166,44 @@ static bool run_turn(struct jinja_render *r, const struct jinja_node *node,
     return power_jinja_exec(r, node->list);
 }
 
+static bool run_else(struct jinja_render *r, const struct jinja_node *node) {
+    struct jinja_frame *outer = r->frame;
+    if (!node->other) return true;
+    if (!(r->frame = push_frame(r, outer))) return false;
+    bool ok = power_jinja_exec(r, node->other);
+    r->frame = outer;
+    return ok;
+}
+
+static bool run_turns(struct jinja_render *r, const struct jinja_node *node,
+                      struct jinja_object *object, bool *out_completed) {
+    struct jinja_loop *loop = object->loop;
+    for (size_t i = 0; i < loop->items->count; i++) {
+        loop->index0 = i;
+        if (!power_jinja_steps(r, 1) || !run_turn(r, node, object, loop->items->items[i]))
+            return false;
+        if (r->flow == FLOW_NEXT) *out_completed = true;
+        if (r->flow == FLOW_BREAK) break;
+        r->flow = FLOW_NEXT;
+    }
+    r->flow = FLOW_NEXT;
+    return true;
+}
+
+/* As in Jinja2, `else` runs when no turn came to its end, be it that all were broken off. */
 static bool run_loop(struct jinja_render *r, const struct jinja_node *node,
                      struct jinja_list *items, uint32_t depth0) {
     struct jinja_frame *outer = r->frame;
+    bool completed = false;
     if (!select_items(r, node, &items)) return false;
-    if (items->count == 0) {
-        if (!(r->frame = push_frame(r, outer))) return false;
-        bool ok = power_jinja_exec(r, node->other);
-        r->frame = outer;
-        return ok;
-    }
     struct jinja_object *object = power_jinja_object(r, JINJA_LOOP);
     struct jinja_loop *loop = power_arena_alloc(&r->arena, 1, sizeof *loop);
     if (!object || !loop) return power_jinja_no_memory(r);
     *loop = (struct jinja_loop){.node = node, .outer = outer, .items = items, .depth0 = depth0};
     object->loop = loop;
-    bool ok = (r->frame = push_frame(r, outer)) != NULL;
-    for (size_t i = 0; ok && i < items->count; i++) {
-        loop->index0 = i;
-        ok = power_jinja_steps(r, 1) && run_turn(r, node, object, items->items[i]);
-        if (r->flow == FLOW_BREAK) break;
-        r->flow = FLOW_NEXT;
-    }
-    r->flow = FLOW_NEXT;
+    bool ok = (r->frame = push_frame(r, outer)) != NULL && run_turns(r, node, object, &completed);
     r->frame = outer;
-    return ok;
+    return ok && (completed || run_else(r, node));
 }
 
 static bool exec_for(struct jinja_render *r, const struct jinja_node *node) {
@@ -350,7 +370,7 @@ static bool exec_call_block(struct jinja_render *r, const struct jinja_node *nod
     if (args.n_keywords) memcpy(keywords, args.keywords, args.n_keywords * sizeof *keywords);
     keywords[args.n_keywords++] = (struct jinja_keyword){POWER_TEXT("caller"), caller};
     args.keywords = keywords;
-    return power_jinja_call(r, callee, &args, &result) && power_jinja_str(r, result, r->out);
+    return power_jinja_call(r, callee, &args, &result) && put_only_text(r, result);
 }
 
 /* ---- the rest ---- */

@@ -91,7 +91,7 @@ static bool edge(struct jinja_render *r, const struct jinja_args *args, bool las
             return power_jinja_raise(r, POWER_INVALID, "'%s' object is not reversible",
                                      power_jinja_type_name(v));
         list = v.as.list; /* takes one */
-        if (list->taken < list->count) {
+        if (!list->fault && list->taken < list->count) {
             *out = list->items[list->taken++];
             return true;
         }
@@ -121,8 +121,10 @@ bool power_jinja_filter_items(struct jinja_render *r, const struct jinja_args *a
     if (!power_jinja_spread(r, "items", "value", 1, args, &v) || !iterator(r, &list)) return false;
     *out = power_jinja_of_list(list);
     if (v.type == JINJA_UNDEFINED) return true;
-    if (v.type != JINJA_DICT)
-        return power_jinja_raise(r, POWER_INVALID, "can only get item pairs from a mapping");
+    if (v.type != JINJA_DICT) {
+        list->fault = "can only get item pairs from a mapping";
+        return true;
+    }
     for (size_t i = 0; i < v.as.dict->count; i++) {
         const struct jinja_entry *e = &v.as.dict->entries[i];
         if (!power_jinja_pair(r, e->key, e->value, &pair) || !power_jinja_push(r, list, pair))
@@ -191,7 +193,14 @@ struct sorter {
     struct jinja_render *r;
     struct jinja_value *keys;
     bool reverse;
+    bool equal_first; /* keys that are equal are not compared: they may have no order */
 };
+
+static bool compare(struct sorter *s, uint32_t a, uint32_t b, int *out_sign) {
+    *out_sign = 0;
+    if (s->equal_first && power_jinja_equal(s->keys[a], s->keys[b])) return true;
+    return power_jinja_order(s->r, s->keys[a], s->keys[b], "<", out_sign);
+}
 
 /* Stable; `order` gets the numbers of the keys in order. */
 static bool merge_sort(struct sorter *s, size_t n, uint32_t **out_order) {
@@ -206,9 +215,7 @@ static bool merge_sort(struct sorter *s, size_t n, uint32_t **out_order) {
             size_t end = start + 2 * width < n ? start + 2 * width : n;
             for (size_t a = start, b = middle, k = start; k < end; k++) {
                 int sign = 0;
-                if (a < middle && b < end &&
-                    !power_jinja_order(s->r, s->keys[from[b]], s->keys[from[a]], "<", &sign))
-                    return false;
+                if (a < middle && b < end && !compare(s, from[b], from[a], &sign)) return false;
                 bool before = s->reverse ? sign == 1 : sign == -1;
                 to[k] = a == middle || (b < end && before) ? from[b++] : from[a++];
             }
@@ -250,7 +257,7 @@ static bool sort_key(struct jinja_render *r, struct jinja_value item, struct jin
 static bool sorted(struct jinja_render *r, const struct jinja_list *list,
                    struct jinja_value attribute, bool case_sensitive, bool reverse,
                    struct jinja_list **out, struct jinja_value **out_keys) {
-    struct sorter s = {.r = r, .reverse = reverse};
+    struct sorter s = {.r = r, .reverse = reverse, .equal_first = out_keys == NULL};
     uint32_t *order = NULL;
     s.keys = power_arena_alloc(&r->arena, list->count + 1, sizeof *s.keys);
     *out = power_jinja_list(r, JINJA_PLAIN_LIST, list->count);
@@ -421,6 +428,7 @@ bool power_jinja_filter_map(struct jinja_render *r, const struct jinja_args *arg
     struct jinja_args rest;
     if (args->count == 0 || !iterator(r, &result)) return false;
     *out = power_jinja_of_list(result);
+    if (!power_jinja_truth(args->items[0])) return true; /* whatever it is */
     if (!power_jinja_iterate(r, args->items[0], &list)) return false;
     if (args->count == 1 && args->n_keywords) return map_attribute(r, args, list, result);
     if (args->count < 2 || args->items[1].type != JINJA_TEXT)
@@ -446,6 +454,7 @@ static bool select_where(struct jinja_render *r, const struct jinja_args *args, 
     if (args->count < at || !iterator(r, &result))
         return power_jinja_raise(r, POWER_INVALID, "missing parameter for attribute name");
     *out = power_jinja_of_list(result);
+    if (!power_jinja_truth(args->items[0])) return true; /* whatever it is */
     if (!power_jinja_iterate(r, args->items[0], &list)) return false;
     int id = -1;
     if (args->count > at) {

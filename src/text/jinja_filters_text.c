@@ -135,7 +135,12 @@ bool power_jinja_filter_indent(struct jinja_render *r, const struct jinja_args *
     struct jinja_value given[4], lines;
     int64_t width = 4;
     struct power_buffer buffer;
-    if (!take(r, "indent", "s,width,first,blank", 1, args, given)) return false;
+    if (!power_jinja_spread(r, "indent", "s,width,first,blank", 1, args, given)) return false;
+    if (given[0].type == JINJA_UNDEFINED) return power_jinja_raise_undefined(r, given[0]);
+    if (given[0].type != JINJA_TEXT)
+        return power_jinja_raise(r, POWER_INVALID,
+                                 "unsupported operand type(s) for +=: '%s' and 'str'",
+                                 power_jinja_type_name(given[0]));
     bool text = given[1].type == JINJA_TEXT;
     if (!text && !int_arg(r, given[1], 4, &width)) return false;
     if (width > 1000) return power_jinja_raise(r, POWER_LIMIT, "indent is too wide");
@@ -195,17 +200,26 @@ bool power_jinja_filter_truncate(struct jinja_render *r, const struct jinja_args
                                  struct jinja_value *out) {
     struct jinja_value given[5], cut;
     int64_t length, leeway;
-    if (!take(r, "truncate", "s,length,killwords,end,leeway", 1, args, given) ||
+    if (!power_jinja_spread(r, "truncate", "s,length,killwords,end,leeway", 1, args, given) ||
         !int_arg(r, given[1], 255, &length) || !int_arg(r, given[4], 5, &leeway))
         return false;
     struct power_text end =
         given[3].type == JINJA_TEXT ? power_jinja_text(given[3]) : POWER_TEXT("...");
-    struct power_text text = power_jinja_text(given[0]);
+    struct power_text text =
+        given[0].type == JINJA_TEXT ? power_jinja_text(given[0]) : POWER_TEXT("");
     int64_t tail = (int64_t)power_utf8_count(end);
     if (length < tail || leeway < 0)
         return power_jinja_raise(r, POWER_INVALID, "expected length >= %lld, got %lld",
                                  (long long)tail, (long long)length);
     *out = given[0];
+    if (given[0].type != JINJA_TEXT) { /* what is short enough stays what it is */
+        struct jinja_args one = {.items = given, .count = 1};
+        struct jinja_value n;
+        if (!power_jinja_filter_length(r, &one, &n)) return false;
+        return n.as.i <= length + leeway ||
+               power_jinja_raise(r, POWER_INVALID, "can't truncate a '%s'",
+                                 power_jinja_type_name(given[0]));
+    }
     if ((int64_t)power_utf8_count(text) <= length + leeway) return true;
     text.length = power_jinja_offset(text, (size_t)(length - tail));
     if (given[2].type == JINJA_MISSING || !power_jinja_truth(given[2])) {
@@ -252,7 +266,10 @@ bool power_jinja_filter_urlencode(struct jinja_render *r, const struct jinja_arg
     ok = ok && power_jinja_iterate(r, v, &list);
     for (size_t i = 0; ok && i < list->count; i++) {
         struct jinja_list *pair;
-        ok = power_jinja_iterate(r, list->items[i], &pair) && pair->count == 2;
+        ok = power_jinja_iterate(r, list->items[i], &pair) &&
+             (pair->count == 2 ||
+              power_jinja_raise(r, POWER_INVALID, "urlencode() takes pairs, found %zu values",
+                                pair->count));
         for (size_t k = 0; ok && k < 2; k++) {
             struct power_text before = k ? POWER_TEXT("=") : i ? POWER_TEXT("&") : POWER_TEXT("");
             ok = power_jinja_put(r, &buffer, before) &&
@@ -290,6 +307,16 @@ bool power_jinja_filter_filesizeformat(struct jinja_render *r, const struct jinj
     if (!power_jinja_spread(r, "filesizeformat", "value,binary", 1, args, given) ||
         !power_jinja_filter(r, power_jinja_filter_find(POWER_TEXT("float")), &one, &f))
         return false;
+    if (!power_jinja_equal(f, power_jinja_float(0)) || !power_jinja_is_number(given[0])) {
+        /* what is not a number became 0.0: only a text that says so may */
+        struct jinja_value one_and[2] = {given[0], power_jinja_float(1)};
+        struct jinja_args again = {.items = one_and, .count = 2};
+        if (!power_jinja_filter(r, power_jinja_filter_find(POWER_TEXT("float")), &again,
+                                &one_and[0]))
+            return false;
+        if (!power_jinja_equal(f, one_and[0]))
+            return power_jinja_raise(r, POWER_INVALID, "could not convert to a number");
+    }
     bool binary = given[1].type != JINJA_MISSING && power_jinja_truth(given[1]);
     double base = binary ? 1024 : 1000, bytes = power_jinja_as_double(f), unit = base;
     char text[64];

@@ -202,6 +202,12 @@ static bool percent_one(struct percent *p, struct power_text f, size_t *at,
     return percent_put(p, out, &s, v);
 }
 
+/* Such a value may stand behind % without being used. */
+static bool takes_keys(struct jinja_value v) {
+    return v.type == JINJA_DICT || v.type == JINJA_UNDEFINED ||
+           (v.type == JINJA_LIST && v.as.list->kind <= JINJA_RANGE);
+}
+
 bool power_jinja_percent(struct jinja_render *r, struct power_text format,
                          const struct jinja_args *args, struct jinja_value *out) {
     struct percent p = {.r = r, .args = args};
@@ -216,7 +222,7 @@ bool power_jinja_percent(struct jinja_render *r, struct power_text format,
         if (ok && sign) ok = percent_one(&p, format, &at, &buffer);
     }
     if (ok && !p.mapping && p.used < args->count &&
-        !(args->count == 1 && args->items[0].type == JINJA_DICT))
+        !(args->count == 1 && takes_keys(args->items[0])))
         ok = power_jinja_raise(r, POWER_INVALID,
                                "not all arguments converted during string formatting");
     return power_jinja_finish_text(r, &buffer, ok, out);

@@ -65,7 +65,8 @@ bool power_jinja_slice(struct jinja_render *r, struct jinja_value v, struct jinj
     else if (v.type == JINJA_LIST && v.as.list->kind <= JINJA_RANGE)
         count = (int64_t)v.as.list->count;
     else
-        return power_jinja_undefined(r, POWER_TEXT("slice"), &v, false, out);
+        return power_jinja_raise(r, POWER_INVALID, "'%s' object can't be sliced",
+                                 power_jinja_type_name(v));
     if (step.type != JINJA_NONE && !power_jinja_as_int(step, &by))
         return power_jinja_raise(r, POWER_INVALID, "slice indices must be integers or None");
     if (by == 0) return power_jinja_raise(r, POWER_INVALID, "slice step cannot be zero");

@@ -96,6 +96,7 @@ power_status power_template_render(const struct power_template *t, struct power_
     r.frame = &base;
     bool ok =
         power_jinja_from_json(&r, variables_json, &r.context) && power_jinja_exec(&r, t->body);
+    if (!ok) (void)power_jinja_raise(&r, POWER_INVALID, "not a value that fits here");
     if (ok && text.length && !power_buffer_append(out, text.bytes, text.length))
         r.status = power_fail_memory(error, text.length, "template output");
     power_buffer_finish(&text);
