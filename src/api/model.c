@@ -140,7 +140,7 @@ power_status power_model_tensor(const power_model *model, uint32_t index,
                           model->source->n_tensors);
     }
     const struct power_tensor *tensor = &model->source->tensors[index];
-    *out_info = (power_tensor_info){.name = tensor->name.bytes,
+    *out_info = (power_tensor_info){.name = model->tensor_names[index],
                                     .type = power_dtype_info((uint32_t)tensor->dtype).name,
                                     .rank = tensor->rank,
                                     .offset = tensor->offset,

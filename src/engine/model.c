@@ -22,20 +22,39 @@ void power_model_log(const struct power_model *model, power_log_level level, con
     model->host.log(model->host.log_context, level, line);
 }
 
-static const char *kept_text(struct power_model *model, struct power_text text) {
-    return text.bytes ? power_arena_text(&model->arena, text.bytes, text.length) : NULL;
+/* Copies a text with a NUL; a missing one stays NULL. */
+static power_status keep(struct power_model *model, struct power_text text, const char **out,
+                         power_error *error) {
+    if (!text.bytes) return POWER_OK;
+    *out = power_arena_text(&model->arena, text.bytes, text.length);
+    return *out ? POWER_OK : power_fail_memory(error, text.length + 1, "a text of the model");
 }
 
-static const char *meta_text(struct power_model *model, const char *key) {
+static power_status keep_meta(struct power_model *model, const char *key, const char **out,
+                              power_error *error) {
     struct power_text text = {0};
-    if (power_meta_text(model->source, key, &text, NULL) != POWER_OK) return NULL;
-    return kept_text(model, text);
+    if (power_meta_text(model->source, key, &text, NULL) != POWER_OK) return POWER_OK;
+    return keep(model, text, out, error);
+}
+
+/* Names that may lie in the middle of a JSON text get a NUL of their own. */
+static power_status keep_names(struct power_model *model, power_error *error) {
+    const struct power_source *source = model->source;
+    size_t bytes = source->n_tensors * sizeof *model->tensor_names;
+    model->tensor_names = power_arena_alloc(&model->arena, source->n_tensors, sizeof(char *));
+    if (!model->tensor_names) return power_fail_memory(error, bytes, "tensor names");
+    power_status status = POWER_OK;
+    for (uint32_t i = 0; status == POWER_OK && i < source->n_tensors; i++) {
+        status = keep(model, source->tensors[i].name, &model->tensor_names[i], error);
+    }
+    return status;
 }
 
 /* tokenizer_config.json: "chat_template" is a text, or a list of named ones. */
-static const char *template_of_config(struct power_model *model) {
+static power_status keep_config_template(struct power_model *model, const char **out,
+                                         power_error *error) {
     struct power_text json = model->source->tokenizer_config_json;
-    if (json.length == 0) return NULL;
+    if (json.length == 0) return POWER_OK;
     json_t *root = json_loadb(json.bytes, json.length, 0, NULL);
     json_t *found = json_object_get(root, "chat_template");
     size_t index;
@@ -46,25 +65,28 @@ static const char *template_of_config(struct power_model *model) {
         found = json_object_get(entry, "template");
         break;
     }
-    const char *text = json_string_value(found);
-    const char *kept = text ? kept_text(model, power_text_of(text)) : NULL;
+    power_status status = keep(model, power_text_of(json_string_value(found)), out, error);
     json_decref(root);
-    return kept;
+    return status;
 }
 
 /* A template that does not compile is not this model's end: only rendering fails. */
 static power_status open_template(struct power_model *model, power_error *error) {
-    const char *text = meta_text(model, "tokenizer.chat_template");
-    if (!text) text = kept_text(model, model->source->chat_template_file);
-    if (!text) text = template_of_config(model);
+    const char *text = NULL;
+    power_status status = keep_meta(model, "tokenizer.chat_template", &text, error);
+    if (status == POWER_OK && !text) {
+        status = keep(model, model->source->chat_template_file, &text, error);
+    }
+    if (status == POWER_OK && !text) status = keep_config_template(model, &text, error);
+    if (status != POWER_OK) return status;
     if (!text || !*text) {
         power_fail(&model->template_error, POWER_NOT_FOUND, "the model has no chat template");
         return POWER_OK;
     }
     model->chat_template = text;
     model->template_text = power_text_of(text);
-    power_status status = power_template_compile(model->host.allocator, model->template_text,
-                                                 &model->template, &model->template_error);
+    status = power_template_compile(model->host.allocator, model->template_text, &model->template,
+                                    &model->template_error);
     if (status == POWER_OK) return POWER_OK;
     if (status == POWER_NO_MEMORY) {
         if (error) *error = model->template_error;
@@ -93,9 +115,10 @@ static power_status open_text(struct power_model *model, power_error *error) {
                                 &model->vocab_error);
     status = forgive(model, status, &model->vocab_error, error);
     if (status != POWER_OK) return status;
-    model->architecture = meta_text(model, "general.architecture");
-    model->name = meta_text(model, "general.name");
-    return open_template(model, error);
+    status = keep_meta(model, "general.architecture", &model->architecture, error);
+    if (status == POWER_OK) status = keep_meta(model, "general.name", &model->name, error);
+    if (status == POWER_OK) status = keep_names(model, error);
+    return status == POWER_OK ? open_template(model, error) : status;
 }
 
 static power_status open_weights(struct power_model *model, power_error *error) {

@@ -59,6 +59,7 @@ struct power_model {
     power_error template_error;
     struct power_arena arena; /* texts of the public info */
     const char *architecture, *name, *chat_template;
+    const char **tensor_names; /* [n_tensors] */
     struct power_weights *weights;
     uint64_t weights_taken;          /* from the budget */
     struct power_graph *first_graph; /* F16, until its engine takes it */

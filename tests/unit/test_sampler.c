@@ -284,7 +284,7 @@ static void agrees_with_a_plain_sampler(void **state) {
     struct fixture *f = *state;
     uint64_t seed = 99;
     uint32_t decided = 0, distinct = 0, last = UINT32_MAX;
-    for (uint32_t round = 0; round < 4000; round++) {
+    for (uint32_t round = 0; round < 1500; round++) {
         power_sampling s = plain();
         fill(f, round + 1, (float)(1 + next_random(&seed) % 40));
         s.temperature = 0.1f + (float)(next_random(&seed) % 20) * 0.1f;
@@ -302,7 +302,7 @@ static void agrees_with_a_plain_sampler(void **state) {
         distinct += got != last;
         last = got;
     }
-    assert_true(decided > 3500 && distinct > 3000);
+    assert_true(decided > 1300 && distinct > 1100);
 }
 
 /* 20,000 draws of five ids: chi square with 4 degrees of freedom, 0.001 quantile 18.47. */

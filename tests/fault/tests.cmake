@@ -1,0 +1,1 @@
+power_test(fault_memory ${POWER_TEST_DIR}/test_memory.c)
