@@ -140,6 +140,11 @@ static bool float_to_int(double f, int64_t *out) {
     return true;
 }
 
+/* A number that is an integer, but not one of 64 bits. */
+static bool is_too_large(struct jinja_value v) {
+    return v.type == JINJA_FLOAT && isfinite(v.as.f);
+}
+
 static bool filter_int(struct jinja_render *r, const struct jinja_args *args,
                        struct jinja_value *out) {
     struct jinja_value given[3];
@@ -154,6 +159,8 @@ static bool filter_int(struct jinja_render *r, const struct jinja_args *args,
         struct power_text text = power_jinja_text(given[0]);
         ok = parse_int(text, base, &i) || (parse_float(text, &f) && float_to_int(f, &i));
     }
+    if (!ok && is_too_large(given[0]))
+        return power_jinja_raise(r, POWER_LIMIT, "integer is too large");
     *out = ok ? power_jinja_int(i) : given[1].type == JINJA_MISSING ? power_jinja_int(0) : given[1];
     return true;
 }

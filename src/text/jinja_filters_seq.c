@@ -58,6 +58,10 @@ bool power_jinja_filter_length(struct jinja_render *r, const struct jinja_args *
         *out = power_jinja_int((int64_t)power_utf8_count(power_jinja_text(v)));
         return power_jinja_steps(r, v.length / 64);
     }
+    if (v.type == JINJA_OBJECT && v.as.object->kind == JINJA_LOOP) {
+        *out = power_jinja_int((int64_t)v.as.object->loop->items->count);
+        return true;
+    }
     bool list = v.type == JINJA_LIST && v.as.list->kind != JINJA_ITERATOR;
     if (!list && v.type != JINJA_DICT && v.type != JINJA_UNDEFINED)
         return power_jinja_raise(r, POWER_INVALID, "object of type '%s' has no len()",
