@@ -149,7 +149,8 @@ static double attention_factor(const struct power_builder *b, const struct scali
     double ratio = (double)b->hp.context_length / (double)b->hp.original_context;
     if (ratio <= 1.0 || b->hp.original_context < 2) return 1.0;
     double log_original = power_log_double((double)b->hp.original_context);
-    return (double)(float)sqrt(1.0 + power_log_double(ratio) / log_original); /* as files state it */
+    return (double)(float)sqrt(1.0 +
+                               power_log_double(ratio) / log_original); /* as files state it */
 }
 
 power_status power_family_add_rope(struct power_builder *b, float base, uint32_t rot,

@@ -333,11 +333,11 @@ void power_source_close(struct power_source *source) {
 
 /* ---- changes ---- */
 
-static bool same_identity(const struct power_file_identity *a,
-                          const struct power_file_identity *b) {
+/* Of one open file: other bytes have another time or size. The time of the inode is left out: a
+ * file that is renamed, linked or removed has a new one, and its bytes are what they were. */
+static bool same_content(const struct power_file_identity *a, const struct power_file_identity *b) {
     return a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes &&
-           a->mtime_s == b->mtime_s && a->mtime_ns == b->mtime_ns && a->ctime_s == b->ctime_s &&
-           a->ctime_ns == b->ctime_ns;
+           a->mtime_s == b->mtime_s && a->mtime_ns == b->mtime_ns;
 }
 
 static power_status check_file(const struct power_source_file *file, power_error *error) {
@@ -349,7 +349,7 @@ static power_status check_file(const struct power_source_file *file, power_error
     if (file->file.fd < 0) return POWER_OK;
     power_status status = power_file_identity(&file->file, &now, error);
     if (status != POWER_OK) return status;
-    if (same_identity(&file->identity, &now)) return POWER_OK;
+    if (same_content(&file->identity, &now)) return POWER_OK;
     return power_fail(error, POWER_CHANGED, "\"%s\" changed since it was opened",
                       power_path_name(file->path).text);
 }
