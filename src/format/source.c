@@ -333,11 +333,14 @@ void power_source_close(struct power_source *source) {
 
 /* ---- changes ---- */
 
-/* Of one open file: other bytes have another time or size. The time of the inode is left out: a
- * file that is renamed, linked or removed has a new one, and its bytes are what they were. */
+/* Of one open file: other bytes have another size or time of change. A file that was removed, or
+ * replaced by a new one under its name, has fewer links and another inode time; its bytes are what
+ * they were. */
 static bool same_content(const struct power_file_identity *a, const struct power_file_identity *b) {
+    bool same_inode_time = a->ctime_s == b->ctime_s && a->ctime_ns == b->ctime_ns;
     return a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes &&
-           a->mtime_s == b->mtime_s && a->mtime_ns == b->mtime_ns;
+           a->mtime_s == b->mtime_s && a->mtime_ns == b->mtime_ns &&
+           (same_inode_time || a->links != b->links);
 }
 
 static power_status check_file(const struct power_source_file *file, power_error *error) {

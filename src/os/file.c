@@ -109,6 +109,7 @@ power_status power_file_identity(const struct power_file *file, struct power_fil
         .device = st.st_dev,
         .inode = st.st_ino,
         .size_bytes = (uint64_t)st.st_size,
+        .links = st.st_nlink,
         .mtime_s = st.st_mtim.tv_sec,
         .mtime_ns = st.st_mtim.tv_nsec,
         .ctime_s = st.st_ctim.tv_sec,

@@ -17,7 +17,7 @@ struct power_file {
 
 /* What tells a file apart from a changed one. */
 struct power_file_identity {
-    uint64_t device, inode, size_bytes;
+    uint64_t device, inode, size_bytes, links;
     int64_t mtime_s, mtime_ns, ctime_s, ctime_ns;
 };
 
