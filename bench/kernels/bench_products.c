@@ -216,8 +216,9 @@ static void bench_type(enum power_dtype dtype, void *scratch) {
 
 int main(int argc, char **argv) {
     static const enum power_dtype types[] = {
-        POWER_DTYPE_Q8_0, POWER_DTYPE_Q5_0, POWER_DTYPE_Q4_0, POWER_DTYPE_Q4_K, POWER_DTYPE_Q5_K,
-        POWER_DTYPE_Q6_K, POWER_DTYPE_F32,  POWER_DTYPE_F16,  POWER_DTYPE_BF16, POWER_DTYPE_IQ4_XS};
+        POWER_DTYPE_Q8_0, POWER_DTYPE_Q5_0,   POWER_DTYPE_Q4_0,    POWER_DTYPE_Q4_K,
+        POWER_DTYPE_Q5_K, POWER_DTYPE_Q6_K,   POWER_DTYPE_F32,     POWER_DTYPE_F16,
+        POWER_DTYPE_BF16, POWER_DTYPE_IQ4_XS, POWER_DTYPE_IQ2_XXS, POWER_DTYPE_MXFP4};
     void *scratch = allocate(POWER_PRODUCT_SCRATCH);
     printf("k %u; one row: weight bytes from memory; row counts: Gop/s, weights in cache\n", K);
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {

@@ -23,13 +23,18 @@ struct data_scales {
 };
 static inline struct data_scales data_scales(enum power_dtype dtype) {
     static const struct data_scales scales[POWER_DTYPE_LIMIT] = {
-        [POWER_DTYPE_F16] = {1, {0, 0}},    [POWER_DTYPE_Q4_0] = {1, {0, 0}},
-        [POWER_DTYPE_Q4_1] = {2, {0, 2}},   [POWER_DTYPE_Q5_0] = {1, {0, 0}},
-        [POWER_DTYPE_Q5_1] = {2, {0, 2}},   [POWER_DTYPE_Q8_0] = {1, {0, 0}},
-        [POWER_DTYPE_Q2_K] = {2, {80, 82}}, [POWER_DTYPE_Q3_K] = {1, {108, 0}},
-        [POWER_DTYPE_Q4_K] = {2, {0, 2}},   [POWER_DTYPE_Q5_K] = {2, {0, 2}},
-        [POWER_DTYPE_Q6_K] = {1, {208, 0}}, [POWER_DTYPE_IQ4_NL] = {1, {0, 0}},
-        [POWER_DTYPE_IQ4_XS] = {1, {0, 0}},
+        [POWER_DTYPE_F16] = {1, {0, 0}},     [POWER_DTYPE_Q4_0] = {1, {0, 0}},
+        [POWER_DTYPE_Q4_1] = {2, {0, 2}},    [POWER_DTYPE_Q5_0] = {1, {0, 0}},
+        [POWER_DTYPE_Q5_1] = {2, {0, 2}},    [POWER_DTYPE_Q8_0] = {1, {0, 0}},
+        [POWER_DTYPE_Q2_K] = {2, {80, 82}},  [POWER_DTYPE_Q3_K] = {1, {108, 0}},
+        [POWER_DTYPE_Q4_K] = {2, {0, 2}},    [POWER_DTYPE_Q5_K] = {2, {0, 2}},
+        [POWER_DTYPE_Q6_K] = {1, {208, 0}},  [POWER_DTYPE_IQ4_NL] = {1, {0, 0}},
+        [POWER_DTYPE_IQ4_XS] = {1, {0, 0}},  [POWER_DTYPE_IQ2_XXS] = {1, {0, 0}},
+        [POWER_DTYPE_IQ2_XS] = {1, {0, 0}},  [POWER_DTYPE_IQ2_S] = {1, {0, 0}},
+        [POWER_DTYPE_IQ3_XXS] = {1, {0, 0}}, [POWER_DTYPE_IQ3_S] = {1, {0, 0}},
+        [POWER_DTYPE_IQ1_S] = {1, {0, 0}},   [POWER_DTYPE_TQ1_0] = {1, {52, 0}},
+        [POWER_DTYPE_TQ2_0] = {1, {64, 0}},  [POWER_DTYPE_Q1_0] = {1, {0, 0}},
+        [POWER_DTYPE_Q2_0] = {1, {0, 0}},
     };
     return scales[dtype];
 }
@@ -62,6 +67,9 @@ static inline void data_weights(enum power_dtype dtype, enum data_pattern patter
             const uint16_t half = data_half(pattern, state);
             memcpy(out + scales.at[s], &half, sizeof half);
         }
+        /* The exponent byte; the top bit of the exponent whose half is spread over four words. */
+        if (dtype == POWER_DTYPE_MXFP4) out[0] = (unsigned char)(118 + odd % 20);
+        if (dtype == POWER_DTYPE_IQ1_M) out[55] &= 0xbf;
         if (dtype == POWER_DTYPE_F32 || dtype == POWER_DTYPE_BF16) {
             float value = ldexpf((float)(int32_t)data_random(state), -32);
             if (pattern == DATA_TINY) value = ldexpf(value, -130);

@@ -196,9 +196,10 @@ static void check_type(enum power_dtype dtype) {
     static const uint16_t floats[] = {1, 31, 255, 256, 257, 384, 513};
     static const uint16_t small[] = {32, 64, 160, 256, 512, 896, 2048};
     static const uint16_t super[] = {256, 512, 768, 2048};
+    static const uint16_t odd[] = {128, 256, 384, 896};
     const uint32_t block = power_dtype_info(dtype).block_elements;
-    const uint16_t *ks = block == 1 ? floats : block == 32 ? small : super;
-    const size_t n_ks = block == 256 ? 4 : 7;
+    const uint16_t *ks = block == 1 ? floats : block == 32 ? small : block == 256 ? super : odd;
+    const size_t n_ks = block <= 32 ? 7 : 4;
     void *scratch = allocate(POWER_PRODUCT_SCRATCH);
     for (size_t i = 0; i < n_ks; i++) {
         for (uint32_t pattern = 0; pattern < DATA_PATTERNS; pattern++) {
@@ -216,8 +217,11 @@ static void check_type(enum power_dtype dtype) {
 #define TYPES(X)                                                                                   \
     X(Q8_0)                                                                                        \
     X(Q4_0)                                                                                        \
-    X(Q5_0) X(Q4_1) X(Q5_1) X(IQ4_NL) X(Q4_K) X(Q5_K) X(Q6_K) X(Q2_K) X(Q3_K) X(IQ4_XS) X(F32)     \
-        X(F16) X(BF16)
+    X(Q5_0)                                                                                        \
+    X(Q4_1)                                                                                        \
+    X(Q5_1) X(IQ4_NL) X(Q4_K) X(Q5_K) X(Q6_K) X(Q2_K) X(Q3_K) X(IQ4_XS) X(F32) X(F16) X(IQ2_XXS)   \
+        X(IQ2_XS) X(IQ2_S) X(IQ3_XXS) X(IQ3_S) X(IQ1_S) X(IQ1_M) X(TQ1_0) X(TQ2_0) X(MXFP4)        \
+            X(Q1_0) X(Q2_0) X(BF16)
 #define TYPE_TEST(name)                                                                            \
     static void test_##name(void **state) {                                                        \
         (void)state;                                                                               \

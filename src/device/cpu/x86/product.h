@@ -15,7 +15,7 @@ struct power_row_unit {
     uint8_t q[POWER_UNIT];
     float d[8], m[8]; /* a block of 32 each; types of 256 use the first only (d, dmin) */
     int16_t sc[16];   /* types of 256: scale of each sub-block of 16 or 32 */
-    int16_t cp[16];   /* types of 256: factor of each sum of 16 activations */
+    int16_t cp[16];   /* types of 256: factor of the activations' sum over each sub-block */
 };
 
 /* How the tiles read a type. A constant of each type. */

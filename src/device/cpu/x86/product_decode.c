@@ -6,6 +6,7 @@
 
 #include <immintrin.h>
 
+#include "device/cpu/ref/ref.h"
 #include "device/cpu/x86/product.h"
 
 static float half_at(const unsigned char *raw) {
@@ -112,11 +113,11 @@ static void scales_k(const unsigned char *raw, struct power_row_unit *out) {
             sc = raw[j] & 63;
             mn = raw[j + 4] & 63;
         } else {
-            sc = (raw[j + 4] & 15u) | (raw[j - 4] >> 6) << 4;
-            mn = (uint32_t)(raw[j + 4] >> 4) | (raw[j] >> 6) << 4;
+            sc = (raw[j + 4] & 15u) | ((uint32_t)raw[j - 4] >> 6) << 4;
+            mn = (uint32_t)(raw[j + 4] >> 4) | ((uint32_t)raw[j] >> 6) << 4;
         }
         out->sc[j] = (int16_t)sc;
-        out->cp[2 * j] = out->cp[2 * j + 1] = (int16_t)mn;
+        out->cp[j] = (int16_t)mn;
     }
 }
 
@@ -208,19 +209,77 @@ static void decode_iq4_xs(const unsigned char *raw, uint32_t n, struct power_row
         uint32_t low = (uint32_t)raw[4 + j / 2] >> (4 * (j % 2)) & 15u;
         int scale = (int)(low | ((high >> (2 * j)) & 3u) << 4) - 32;
         out->sc[j] = (int16_t)scale;
-        out->cp[2 * j] = out->cp[2 * j + 1] = (int16_t)(-128 * scale);
+        out->cp[j] = (int16_t)(-128 * scale);
         look_up(raw + 8 + 16 * j, out->q + 32 * j);
     }
 }
 
+/* ---- the remaining types, by the reference's decoders ---- */
+
+static void add_offset(const int8_t *code, uint32_t n, uint8_t *q) {
+    for (uint32_t i = 0; i < n; i++) {
+        q[i] = (uint8_t)code[i] ^ 0x80;
+    }
+}
+
+static void adapt_super(power_ref_decode_fn decode, const unsigned char *raw,
+                        struct power_row_unit *out) {
+    struct power_ref_unit unit;
+    decode(raw, &unit);
+    add_offset(unit.code, POWER_UNIT, out->q);
+    memcpy(out->sc, unit.sub, sizeof out->sc);
+    scale_offset(out, 128);
+    out->d[0] = unit.dw[0];
+}
+
+/* Blocks of 32, 64 or 128 with a float step each 32 and no sub-scales. */
+static void adapt_blocks(enum power_dtype dtype, power_ref_decode_fn decode,
+                         const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
+    const struct power_dtype_info info = power_dtype_info(dtype);
+    for (uint32_t i = 0; i < n; i += info.block_elements, raw += info.block_bytes) {
+        struct power_ref_unit unit;
+        decode(raw, &unit);
+        add_offset(unit.code, info.block_elements, out->q + i);
+        memcpy(out->d + i / 32, unit.dw, info.block_elements / 32 * sizeof(float));
+    }
+}
+
+#define ADAPT_SUPER(name)                                                                          \
+    static void decode_##name(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {  \
+        (void)n;                                                                                   \
+        adapt_super(power_ref_decode_##name, raw, out);                                            \
+    }
+#define ADAPT_BLOCKS(name, NAME)                                                                   \
+    static void decode_##name(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {  \
+        adapt_blocks(POWER_DTYPE_##NAME, power_ref_decode_##name, raw, n, out);                    \
+    }
+ADAPT_SUPER(iq2_xxs)
+ADAPT_SUPER(iq2_xs)
+ADAPT_SUPER(iq2_s)
+ADAPT_SUPER(iq3_xxs)
+ADAPT_SUPER(iq3_s)
+ADAPT_SUPER(iq1_s)
+ADAPT_SUPER(iq1_m)
+ADAPT_SUPER(tq1_0)
+ADAPT_SUPER(tq2_0)
+ADAPT_BLOCKS(mxfp4, MXFP4)
+ADAPT_BLOCKS(q1_0, Q1_0)
+ADAPT_BLOCKS(q2_0, Q2_0)
+
 power_row_decode_fn power_row_decoder(enum power_dtype dtype) {
     static const power_row_decode_fn decoders[POWER_DTYPE_LIMIT] = {
-        [POWER_DTYPE_Q8_0] = decode_q8_0, [POWER_DTYPE_Q4_0] = decode_q4_0,
-        [POWER_DTYPE_Q4_1] = decode_q4_1, [POWER_DTYPE_Q5_0] = decode_q5_0,
-        [POWER_DTYPE_Q5_1] = decode_q5_1, [POWER_DTYPE_IQ4_NL] = decode_iq4_nl,
-        [POWER_DTYPE_Q4_K] = decode_q4_k, [POWER_DTYPE_Q5_K] = decode_q5_k,
-        [POWER_DTYPE_Q6_K] = decode_q6_k, [POWER_DTYPE_Q2_K] = decode_q2_k,
-        [POWER_DTYPE_Q3_K] = decode_q3_k, [POWER_DTYPE_IQ4_XS] = decode_iq4_xs,
+        [POWER_DTYPE_Q8_0] = decode_q8_0,       [POWER_DTYPE_Q4_0] = decode_q4_0,
+        [POWER_DTYPE_Q4_1] = decode_q4_1,       [POWER_DTYPE_Q5_0] = decode_q5_0,
+        [POWER_DTYPE_Q5_1] = decode_q5_1,       [POWER_DTYPE_IQ4_NL] = decode_iq4_nl,
+        [POWER_DTYPE_Q4_K] = decode_q4_k,       [POWER_DTYPE_Q5_K] = decode_q5_k,
+        [POWER_DTYPE_Q6_K] = decode_q6_k,       [POWER_DTYPE_Q2_K] = decode_q2_k,
+        [POWER_DTYPE_Q3_K] = decode_q3_k,       [POWER_DTYPE_IQ4_XS] = decode_iq4_xs,
+        [POWER_DTYPE_IQ2_XXS] = decode_iq2_xxs, [POWER_DTYPE_IQ2_XS] = decode_iq2_xs,
+        [POWER_DTYPE_IQ2_S] = decode_iq2_s,     [POWER_DTYPE_IQ3_XXS] = decode_iq3_xxs,
+        [POWER_DTYPE_IQ3_S] = decode_iq3_s,     [POWER_DTYPE_IQ1_S] = decode_iq1_s,
+        [POWER_DTYPE_IQ1_M] = decode_iq1_m,     [POWER_DTYPE_TQ1_0] = decode_tq1_0,
+        [POWER_DTYPE_TQ2_0] = decode_tq2_0,     [POWER_DTYPE_MXFP4] = decode_mxfp4,
+        [POWER_DTYPE_Q1_0] = decode_q1_0,       [POWER_DTYPE_Q2_0] = decode_q2_0,
     };
     return decoders[dtype];
 }

@@ -23,7 +23,7 @@ INLINE vi sum_end(vi sum, vi scale) {
     return VNNI ? vi_mul32(sum, scale) : vi_madd16(sum, scale);
 }
 INLINE vi scale_form(vi scale) {
-    return VNNI ? scale : twice16(scale);
+    return VNNI ? scale : pair16(scale, scale);
 }
 
 INLINE vi load_ahead(const unsigned char *p, int lane) {
@@ -164,20 +164,14 @@ INLINE vi block_nibbles(const unsigned char *codes, const struct xunit *x, uint3
     return vi_add32(start, vi_add32(sum_end(sum0, one), sum_end(sum1, one)));
 }
 
-/* Two 16-bit factors a lane from two vectors of 32 bits. */
-INLINE vi pair16(vi even, vi odd) {
-    return vi_or(vi_and(even, vi_set1(0xffff)), vi_sll32(odd, 16));
-}
-
 /* msum of Q4_K and Q5_K. */
 INLINE vi minimum_k(const unsigned char *scales, const struct xunit *x, int lane) {
     vi sum = vi_zero();
     UNROLL
     for (int t = 0; t < 4; t++) {
         const unsigned char *mn = scales + 192 + t * 32 + lane;
-        const int16_t *s = x->sums + 4 * t;
-        int16_t both[2] = {(int16_t)(s[0] + s[1]), (int16_t)(s[2] + s[3])};
-        sum = vi_dot16(sum, pair16(vi_widen_u8(mn), vi_widen_u8(mn + 16)), broadcast(both));
+        vi factors = pair16(vi_widen_u8(mn), vi_widen_u8(mn + 16));
+        sum = vi_dot16(sum, factors, broadcast(x->sums + 2 * t));
     }
     return sum;
 }

@@ -90,7 +90,7 @@ static void put_scales_k(const struct unit_rows *u, unsigned char *out) {
     for (uint32_t j = 0; j < 8; j++) {
         for (uint32_t r = 0; r < 16; r++) {
             out[j * 16 + r] = (unsigned char)u->row[r].sc[j];
-            out[128 + j * 16 + r] = (unsigned char)u->row[r].cp[2 * j];
+            out[128 + j * 16 + r] = (unsigned char)u->row[r].cp[j];
         }
     }
 }

@@ -42,10 +42,10 @@ static void take_row(const struct power_product *p, const struct power_quant_for
     const float *d = x->d + row * x->d_stride + (size_t)unit * (POWER_UNIT / x->block);
     memcpy(out->q, x->q + row * x->q_stride + (size_t)unit * POWER_UNIT, n);
     memcpy(out->d, d, n / x->block * sizeof(float));
-    if (form->super) {
-        memcpy(out->sums, sums, sizeof out->sums);
-        return;
+    for (uint32_t j = 0; form->super && j < form->subs; j++) {
+        out->sums[j] = form->subs == 16 ? sums[j] : (int16_t)(sums[2 * j] + sums[2 * j + 1]);
     }
+    if (form->super) return;
     int factor = form->has_min ? 1 : form->bits == 8 && !VNNI ? 0 : -form->offset;
     for (uint32_t b = 0; b < n / 32; b++) {
         out->start[b] = factor * (sums[2 * b] + sums[2 * b + 1]);

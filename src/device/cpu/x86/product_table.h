@@ -11,6 +11,7 @@ SUPER_TILES(6, 16, 0)
 SUPER_TILES(4, 16, 1)
 SUPER_TILES(4, 16, 0)
 SUPER_TILES(8, 8, 0)
+SUPER_TILES(8, 16, 0)
 BLOCK_TILES(4, 0)
 BLOCK_TILES(5, 0)
 BLOCK_TILES(8, 0)
@@ -51,6 +52,18 @@ RAW(iq4_nl, IQ4_NL, block_8_0, 8 * 18, 0, 8, 0, 128, 0)
 RAW(q2_k, Q2_K, super_4_16_1, 84, 1, 4, 16, 0, 1)
 RAW(q3_k, Q3_K, super_4_16_0, 110, 1, 4, 16, 0, 0)
 RAW(iq4_xs, IQ4_XS, super_8_8_0, 136, 1, 8, 8, 0, 0)
+RAW(iq2_xxs, IQ2_XXS, super_8_16_0, 66, 1, 8, 16, 0, 0)
+RAW(iq2_xs, IQ2_XS, super_8_16_0, 74, 1, 8, 16, 0, 0)
+RAW(iq2_s, IQ2_S, super_8_16_0, 82, 1, 8, 16, 0, 0)
+RAW(iq3_xxs, IQ3_XXS, super_8_16_0, 98, 1, 8, 16, 0, 0)
+RAW(iq3_s, IQ3_S, super_8_16_0, 110, 1, 8, 16, 0, 0)
+RAW(iq1_s, IQ1_S, super_8_16_0, 50, 1, 8, 16, 0, 0)
+RAW(iq1_m, IQ1_M, super_8_16_0, 56, 1, 8, 16, 0, 0)
+RAW(tq1_0, TQ1_0, super_8_16_0, 54, 1, 8, 16, 0, 0)
+RAW(tq2_0, TQ2_0, super_8_16_0, 66, 1, 8, 16, 0, 0)
+RAW(mxfp4, MXFP4, block_8_0, 8 * 17, 0, 8, 0, 128, 0)
+RAW(q1_0, Q1_0, block_8_0, 2 * 18, 0, 8, 0, 128, 0)
+RAW(q2_0, Q2_0, block_8_0, 4 * 18, 0, 8, 0, 128, 0)
 
 #define FLOAT_PRODUCT(name, weight)                                                                \
     static const struct float_kernel kernel_##name = {float_##name, wide_##name, weight};          \
@@ -83,12 +96,26 @@ static void fill_table(struct power_cpu_kernels *table) {
     FILL(f16, F16);
     FILL(bf16, BF16);
 #undef FILL
-    table->product_raw[POWER_DTYPE_Q4_1] = product_raw_q4_1;
-    table->product_raw[POWER_DTYPE_Q5_1] = product_raw_q5_1;
-    table->product_raw[POWER_DTYPE_IQ4_NL] = product_raw_iq4_nl;
-    table->product_raw[POWER_DTYPE_Q2_K] = product_raw_q2_k;
-    table->product_raw[POWER_DTYPE_Q3_K] = product_raw_q3_k;
-    table->product_raw[POWER_DTYPE_IQ4_XS] = product_raw_iq4_xs;
+#define FILL(name, NAME) table->product_raw[POWER_DTYPE_##NAME] = product_raw_##name
+    FILL(q4_1, Q4_1);
+    FILL(q5_1, Q5_1);
+    FILL(iq4_nl, IQ4_NL);
+    FILL(q2_k, Q2_K);
+    FILL(q3_k, Q3_K);
+    FILL(iq4_xs, IQ4_XS);
+    FILL(iq2_xxs, IQ2_XXS);
+    FILL(iq2_xs, IQ2_XS);
+    FILL(iq2_s, IQ2_S);
+    FILL(iq3_xxs, IQ3_XXS);
+    FILL(iq3_s, IQ3_S);
+    FILL(iq1_s, IQ1_S);
+    FILL(iq1_m, IQ1_M);
+    FILL(tq1_0, TQ1_0);
+    FILL(tq2_0, TQ2_0);
+    FILL(mxfp4, MXFP4);
+    FILL(q1_0, Q1_0);
+    FILL(q2_0, Q2_0);
+#undef FILL
 }
 
 #endif

@@ -12,7 +12,7 @@ struct unit {
     _Alignas(64) uint8_t w[POWER_UNIT / 4][64];
     float d[8][16], m[8][16];
     int32_t sc[16][16];
-    int32_t cp[8][16]; /* two 16-bit factors, for two sums of 16 activations */
+    int32_t cp[8][16]; /* two 16-bit factors, for the activations' sums over two sub-blocks */
 };
 
 /* One activation row's part of a unit. */
@@ -21,7 +21,7 @@ struct xunit {
     float d[8];
     union {
         int32_t start[8]; /* blocks of 32: where isum starts; with a minimum: the sum */
-        int16_t sums[16]; /* blocks of 256: sums of 16 */
+        int16_t sums[16]; /* blocks of 256: sums over each sub-block */
     };
 };
 
@@ -106,10 +106,10 @@ INLINE void span(vi *sum, const uint8_t *w, const struct xunit *x, uint32_t at, 
 }
 #endif
 
-/* sum[r] += factors . sums of 16 activations */
-INLINE void correct(vi *sum, const struct unit *u, int lane, const struct xunit *x,
-                    const int rows) {
-    for (int t = 0; t < 8; t++) {
+/* sum[r] += factors . sums of activations */
+INLINE void correct(vi *sum, const struct unit *u, int lane, const struct xunit *x, const int rows,
+                    const int subs) {
+    for (int t = 0; t < subs / 2; t++) {
         vi factors = vi_load(u->cp[t] + lane);
         UNROLL
         for (int r = 0; r < rows; r++) {
@@ -133,7 +133,7 @@ INLINE void tile_super(const struct unit *u, const uint8_t *w, const struct xuni
             span(sum, w + j * (64 / subs) * 64 + lane * 4, x, (uint32_t)(j * 256 / subs), rows,
                  64 / subs, bits, &scale);
         }
-        if (!has_min) correct(sum, u, lane, x, rows);
+        if (!has_min) correct(sum, u, lane, x, rows, subs);
         vf d = vf_load(u->d[0] + lane);
         UNROLL
         for (int r = 0; r < rows; r++) {
@@ -141,7 +141,7 @@ INLINE void tile_super(const struct unit *u, const uint8_t *w, const struct xuni
                               vf_load(acc + r * 16 + lane));
             sum[r] = vi_zero();
         }
-        if (has_min) correct(sum, u, lane, x, rows);
+        if (has_min) correct(sum, u, lane, x, rows, subs);
         vf m = vf_load(u->m[0] + lane);
         UNROLL
         for (int r = 0; r < rows; r++) {

@@ -34,12 +34,13 @@ INLINE void halves_to_float(const unsigned char *halves, float *out) {
     }
 }
 
-INLINE vi twice16(vi a) {
-    return vi_or(vi_and(a, vi_set1(0xffff)), vi_sll32(a, 16));
+/* Two 16-bit factors a lane from two vectors of 32 bits. */
+INLINE vi pair16(vi even, vi odd) {
+    return vi_or(vi_and(even, vi_set1(0xffff)), vi_sll32(odd, 16));
 }
 
 INLINE void store_scale(int32_t *out, vi scale) {
-    vi_store(out, VNNI ? scale : twice16(scale));
+    vi_store(out, VNNI ? scale : pair16(scale, scale));
 }
 
 /* low and high halves of the bytes of one vector */
@@ -121,7 +122,9 @@ INLINE void unpack_scales_k(const unsigned char *scales, struct unit *u) {
     for (uint32_t j = 0; j < 8; j++) {
         for (int lane = 0; lane < 16; lane += LANES) {
             store_scale(u->sc[j] + lane, vi_widen_u8(scales + 64 + j * 16 + lane));
-            vi_store(u->cp[j] + lane, twice16(vi_widen_u8(scales + 192 + j * 16 + lane)));
+            if (j % 2) continue;
+            const unsigned char *mn = scales + 192 + j * 16 + lane;
+            vi_store(u->cp[j / 2] + lane, pair16(vi_widen_u8(mn), vi_widen_u8(mn + 16)));
         }
     }
 }
@@ -166,8 +169,7 @@ INLINE void unpack_scales_q6_k(const unsigned char *scales, struct unit *u) {
             vi odd = vi_widen_s8(scales + 48 + j * 16 + lane), by = vi_set1(-32);
             store_scale(u->sc[j] + lane, even);
             store_scale(u->sc[j + 1] + lane, odd);
-            vi_store(u->cp[j / 2] + lane, vi_or(vi_and(vi_mul32(even, by), vi_set1(0xffff)),
-                                                vi_sll32(vi_mul32(odd, by), 16)));
+            vi_store(u->cp[j / 2] + lane, pair16(vi_mul32(even, by), vi_mul32(odd, by)));
         }
     }
 }
@@ -224,7 +226,7 @@ static void gather_scales(const struct power_row_unit *rows, const struct power_
             uint32_t scale = (uint32_t)(int32_t)rows[r].sc[j];
             u->sc[j][r] = (int32_t)(VNNI ? scale : (scale & 0xffff) | scale << 16);
         }
-        for (uint32_t t = 0; form->super && t < 8; t++) {
+        for (uint32_t t = 0; t < form->subs / 2u; t++) {
             uint32_t even = (uint16_t)rows[r].cp[2 * t], odd = (uint16_t)rows[r].cp[2 * t + 1];
             u->cp[t][r] = is_signed ? 0 : (int32_t)(even | odd << 16);
         }
