@@ -22,11 +22,22 @@ float kit_random_float(uint64_t *seed) {
     return ((float)(kit_random(seed) & 0xffff) - 32767.5f) / 32768.0f;
 }
 
+static void *count_alloc(void *context, size_t bytes, size_t alignment) {
+    ((struct kit *)context)->allocations++;
+    return power_default_allocator.alloc(power_default_allocator.context, bytes, alignment);
+}
+
+static void count_release(void *context, void *memory, size_t bytes, size_t alignment) {
+    (void)context;
+    power_default_allocator.release(power_default_allocator.context, memory, bytes, alignment);
+}
+
 void kit_open(struct kit *kit, uint32_t threads, uint32_t features, bool apart, bool fusion) {
     power_error error = {0};
     memset(kit, 0, sizeof *kit);
     struct power_cpu_options options = {threads, features, apart};
-    kit_must(power_cpu_device_open(&power_default_allocator, &options, &kit->device, &error),
+    kit->allocator = (power_allocator){kit, count_alloc, count_release};
+    kit_must(power_cpu_device_open(&kit->allocator, &options, &kit->device, &error),
              &error, "device");
     kit->ops = power_device_base(kit->device)->ops;
     kit->table.weights = kit->weights;

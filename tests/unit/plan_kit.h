@@ -23,6 +23,8 @@ struct kit {
     struct power_plan_limits limits;
     struct power_device_buffer *pools[POWER_GRAPH_MAX_PIECES];
     uint64_t seed;
+    power_allocator allocator; /* counts `allocations` */
+    uint64_t allocations;
 };
 
 /* No weights, no graph yet; limits at the kit's maxima. */
