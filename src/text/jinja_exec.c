@@ -361,7 +361,9 @@ static bool make_macro(struct jinja_render *r, const struct jinja_node *node,
 static bool exec_call_block(struct jinja_render *r, const struct jinja_node *node) {
     struct jinja_value caller, callee, result;
     struct jinja_args args;
-    if (!make_macro(r, node, &caller) || !power_jinja_eval(r, node->a->a, &callee) ||
+    if (!make_macro(r, node, &caller)) return false;
+    caller.as.object->name = (struct power_text){0}; /* it has none of its own */
+    if (!power_jinja_eval(r, node->a->a, &callee) ||
         !power_jinja_args(r, node->a->list, NULL, &args))
         return false;
     struct jinja_keyword *keywords =

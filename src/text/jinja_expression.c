@@ -572,7 +572,8 @@ static struct jinja_node *condition(struct jinja_compiler *c) {
         unknown(c, c->unknown);
         return NULL;
     }
-    if (before) c->unknown = before;
+    bool whole = !power_jinja_is_name(c, "if");
+    if (before || !whole) c->unknown = before; /* in a condition all may be unknown */
     while (left && power_jinja_is_name(c, "if")) {
         struct jinja_node *node = power_jinja_node(c, NODE_COND, power_jinja_take(c));
         if (!node) return NULL;
@@ -584,6 +585,7 @@ static struct jinja_node *condition(struct jinja_compiler *c) {
         c->soft--;
         if (!node->a || (otherwise && !node->c)) return NULL;
         left = power_jinja_seal(c, node);
+        c->unknown = before;
     }
     return left;
 }

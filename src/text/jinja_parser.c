@@ -322,10 +322,12 @@ static struct jinja_node *body(struct jinja_compiler *c, const char *const *ends
     for (;;) {
         const struct jinja_token *t = power_jinja_peek(c);
         if (t->kind == TOKEN_END) {
+            const char *last = "";
+            for (size_t i = 0; ends && ends[i]; i++)
+                last = ends[i];
             if (ends)
                 power_jinja_syntax(c, t->line, t->column,
-                                   "unexpected end of template, \"%s\" is missing",
-                                   ends[1] ? "end tag" : ends[0]);
+                                   "unexpected end of template, \"%s\" is missing", last);
             *ok = ends == NULL;
             break;
         }

@@ -193,6 +193,7 @@ static bool put_object(struct jinja_render *r, struct power_buffer *out, struct 
         return put(r, out, "<Namespace ") && put_dict(r, out, object->dict) && put(r, out, ">");
     }
     bool ok = put(r, out, "<") && put(r, out, power_jinja_type_name(v));
+    if (object->kind == JINJA_MACRO && !object->name.length) ok = ok && put(r, out, " anonymous");
     if (object->name.length)
         ok = ok && put(r, out, " '") && power_jinja_put(r, out, object->name) && put(r, out, "'");
     return ok && put(r, out, ">");

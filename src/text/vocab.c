@@ -156,8 +156,7 @@ power_status power_vocab_create(const power_allocator *allocator, const struct p
     info->bos = info->eos = info->unk = info->pad = POWER_NO_TOKEN;
     struct power_vocab_draft draft = {.vocab = vocab, .eot = POWER_NO_TOKEN, .eom = POWER_NO_TOKEN};
     power_status status;
-    if (source->container == POWER_CONTAINER_GGUF ||
-        power_source_meta(source, "tokenizer.ggml.model"))
+    if (source->container == POWER_CONTAINER_GGUF)
         status = power_vocab_from_gguf(&draft, source, error);
     else if (source->tokenizer_json.length)
         status = power_vocab_from_json(&draft, source, error);

@@ -72,6 +72,8 @@ static bool read_vocab(struct power_tokenizer_json *t, enum power_json_event eve
             count_token(t, id, kept.length);
             continue;
         }
+        if (vocab->spellings[id].bytes && power_text_equal(vocab->spellings[id], kept))
+            continue; /* an added token, whose flags count */
         if (vocab->spellings[id].bytes)
             return power_tokenizer_fail(t, POWER_CORRUPT,
                                         "tokenizer.json: the id of \"%s\" is given twice", kept);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* Job: the template engine beyond what public chat templates use.
+ * Input: small templates. Output: the text that Jinja2 3.1.6 gave in the configuration of
+ * transformers, or errors with line and column; limits hold. */
+#include "text/template.h"
+#include "text_support.h"
+
+static const char variables[] =
+    "{\"s\": \"Hello World\", \"u\": \"Gr\\u00fc\\u00dfe\", \"n\": 5, \"f\": 2.5, \"l\": [3, 1, 2],"
+    " \"d\": {\"b\": 1, \"a\": [true, null, 1.5]}, \"e\": \"\", \"x\": \"<a>&'\\\"\","
+    " \"m\": [{\"role\": \"user\", \"n\": 2}, {\"role\": \"bot\", \"n\": 1}]}";
+
+static power_status render(const char *text, const struct power_template_limits *limits,
+                           struct power_buffer *out, power_error *error) {
+    struct power_template *t = NULL;
+    *error = (power_error){0};
+    power_buffer_init(out, &power_default_allocator, (size_t)1 << 24);
+    power_status status =
+        power_template_compile(&power_default_allocator, power_text_of(text), &t, error);
+    if (status != POWER_OK) return status;
+    status = power_template_render(t, power_text_of(variables), 1773500966, limits, out, error);
+    power_template_destroy(t);
+    return status;
+}
+
+static const struct {
+    const char *text, *want;
+} texts[] = {
+    /* values and operators */
+    {"{{ 7 // 2 }} {{ -7 // 2 }} {{ -7 % 3 }} {{ 7 / 2 }} {{ 2 ** 10 }} {{ 2 ** -1 }}",
+     "3 -4 2 3.5 1024 0.5"},
+    {"{{ 1e16 }} {{ 1e15 }} {{ 0.0001 }} {{ 0.00001 }} {{ 1.0 }} {{ 0.1 + 0.2 }}",
+     "1e+16 1000000000000000.0 0.0001 1e-05 1.0 0.30000000000000004"},
+    {"{{ 1 == 1.0 }} {{ true == 1 }} {{ '1' == 1 }} {{ [1] == (1,) }} {{ 1 < 2 < 3 }}",
+     "True True False False True"},
+    {"{{ 'a' 'b' ~ 1 ~ none }} {{ 'ab' * 2 }} {{ [1] + [2] }} {{ 'x' in 'xyz' }}",
+     "ab1None abab [1, 2] True"},
+    {"{{ [1, 'a', \"it's\", none, true, (1,), {'k': 'v'}] }}",
+     "[1, 'a', \"it's\", None, True, (1,), {'k': 'v'}]"},
+    {"{{ 'a\\n\\t\\\\' }}|{{ ['a\\n\\u00e9\\x01'] }}", "a\n\t\\|['a\\n\xC3\xA9\\x01']"},
+    {"{{ 1 if e else 2 }}{{ 1 if e }}{{ (e or 'x') and 'y' }}{{ not e }}", "2yTrue"},
+    {"{{ s[0] }}{{ s[-1] }} {{ s[1:4] }} {{ s[::-1] }} {{ u[2:4] }} {{ u|length }} {{ l[5] }}",
+     "Hd ell dlroW olleH \xC3\xBC\xC3\x9F 5 "},
+    /* undefined */
+    {"{{ nope }}{{ nope is defined }}{{ m[0].nope is undefined }}{{ nope|default('D') }}",
+     "FalseTrueD"},
+    {"{% for i in nope %}{{ i }}{% else %}none{% endfor %}{{ nope|length }}", "none0"},
+    /* dictionaries: methods first with a dot, keys first with brackets */
+    {"{{ d.a }} {{ d.get('zz', 7) }} {{ d.items()|list }} {{ d|dictsort }} {{ 'b' in d }}",
+     "[True, None, 1.5] 7 [('b', 1), ('a', [True, None, 1.5])] [('a', [True, None, 1.5]), "
+     "('b', 1)] True"},
+    {"{{ d|tojson }} {{ x|tojson }}\n{{ d|tojson(indent=2) }}",
+     "{\"b\": 1, \"a\": [true, null, 1.5]} \"<a>&'\\\"\"\n{\n  \"b\": 1,\n  \"a\": [\n    true,\n"
+     "    null,\n    1.5\n  ]\n}"},
+    /* filters and tests */
+    {"{{ l|sort }} {{ l|sort(reverse=true) }} {{ l|max }} {{ l|sum }} {{ l|reverse|list }}",
+     "[1, 2, 3] [3, 2, 1] 3 6 [2, 1, 3]"},
+    {"{{ m|map(attribute='role')|join(', ') }} {{ m|selectattr('n', 'gt', 1)|list|length }}",
+     "user, bot 1"},
+    {"{{ m|sort(attribute='n')|map(attribute='role')|list }}{{ m|groupby('role')|length }}",
+     "['bot', 'user']2"},
+    {"{{ 'a b-c (d'|title }} {{ s|upper }} {{ s|replace('l', 'L', 2) }} {{ '%03d|%s'|format(7, "
+     "'x') }}",
+     "A B-C (D HELLO WORLD HeLLo World 007|x"},
+    {"{{ 'a\nb\n\nc'|indent(2) }}", "a\n  b\n\n  c"},
+    {"{{ x|e }} {{ ('<b>'|safe) + '<i>' }} {{ '<'|safe }}",
+     "&lt;a&gt;&amp;&#39;&#34; <b>&lt;i&gt; <"},
+    {"{{ '42'|int + 1 }} {{ 'x'|int(9) }} {{ '3.7'|int }} {{ 2.5|round|int }} {{ 2.675|round(2) }}",
+     "43 9 3 2 2.67"},
+    {"{{ 3 is odd }}{{ 4 is divisibleby 2 }}{{ 'a' is string }}{{ d is mapping }}{{ 3 is in l }}",
+     "TrueTrueTrueTrueTrue"},
+    {"{{ s.split() }} {{ 'a,b,,c'.split(',', 1) }} {{ ' x '.strip() }}|{{ s.title().swapcase() }}",
+     "['Hello', 'World'] ['a', 'b,,c'] x|hELLO wORLD"},
+    {"{{ '{} {1} {k!r:>5}'|replace('{1}', '') }}{{ '{0}-{k:>4}'.format(1, k='z') }}",
+     "{}  {k!r:>5}1-   z"},
+    /* scopes and loops */
+    {"{% set a = 1 %}{% for i in l %}{% set a = i %}{% endfor %}{{ a }}", "1"},
+    {"{% set ns = namespace(a=0) %}{% for i in l %}{% set ns.a = ns.a + i %}{% endfor %}{{ ns.a }}",
+     "6"},
+    {"{% for i in l if i > 1 %}{{ loop.index }}/{{ loop.length }}{{ ',' if not loop.last }}{% "
+     "endfor %}",
+     "1/2,2/2"},
+    {"{% for i in l %}{% if i == 1 %}{% continue %}{% endif %}{{ i }}{% endfor %}", "32"},
+    {"{% for i in l %}{% break %}{% else %}all broken{% endfor %}", "all broken"},
+    {"{% for k, v in d.items() %}{{ k }}={{ v }};{% endfor %}", "b=1;a=[True, None, 1.5];"},
+    {"{% for x in [[1, [2]], [3, []]] recursive %}{{ loop.depth }}:{{ x[0] }}{% endfor %}",
+     "1:11:3"},
+    {"{% macro f(a, b=2) %}{{ a }}{{ b }}{{ varargs }}{{ kwargs }}{% endmacro %}{{ f(1, c=3) }}",
+     "12(){'c': 3}"},
+    {"{% macro w() %}[{{ caller('x') }}]{% endmacro %}{% call(v) w() %}in {{ v }}{% endcall %}",
+     "[in x]"},
+    {"{% set b %}a{{ n }}{% endset %}{{ b|upper }}{% filter upper %}x{% endfilter %}", "A5X"},
+    {"{% with a = 1, b = n %}{{ a + b }}{% endwith %}{{ a }}", "6"},
+    {"{% generation %}g{% endgeneration %}{% raw %}{{ x }}{% endraw %}{# c #}", "g{{ x }}"},
+    /* white space */
+    {"a\n  {%- if true %} b {% endif -%}\n c", "a b c"},
+    {"  {% if true %}\n  x\n  {%+ endif +%}\ny\n", "  x\n  \ny"},
+    {"{{ strftime_now('%Y-%m-%d %H:%M:%S %A %-d %b %j') }}",
+     "2026-03-14 15:09:26 Saturday 14 Mar 073"},
+};
+
+static void test_texts(void **state) {
+    (void)state;
+    size_t wrong = 0;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct power_buffer out;
+        power_error error;
+        power_status status = render(texts[i].text, NULL, &out, &error);
+        const char *got = status == POWER_OK ? (out.bytes ? out.bytes : "") : error.message;
+        if (status != POWER_OK || strcmp(got, texts[i].want) != 0) {
+            print_message("  %s\n    got  %s\n    want %s\n", texts[i].text, got, texts[i].want);
+            wrong++;
+        }
+        power_buffer_finish(&out);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+static const struct {
+    const char *text, *names; /* the message has it */
+    power_status status;
+} errors[] = {
+    {"{% if %}", "line 1, column 7", POWER_INVALID},
+    {"a\n{{ 1 + }}", "line 2, column 8", POWER_INVALID},
+    {"{% for x in l %}", "endfor", POWER_INVALID},
+    {"{{ x|nofilter }}", "nofilter", POWER_INVALID},
+    {"{{ x is notest }}", "notest", POWER_INVALID},
+    {"{% if true %}{{ x|nofilter }}{% endif %}", "nofilter", POWER_INVALID},
+    {"{% include 'x' %}", "include", POWER_INVALID},
+    {"{% break %}", "break", POWER_INVALID},
+    {"{{ 'a }}", "unclosed string", POWER_INVALID},
+    {"{# a", "unclosed comment", POWER_INVALID},
+    {"{{ (1] }}", "bracket", POWER_INVALID},
+    {"{% set true = 1 %}", "true", POWER_INVALID},
+    {"{{ nope.more }}", "'nope' is undefined", POWER_INVALID},
+    {"{{ m[0].nope.more }}", "'dict object' has no attribute 'nope'", POWER_INVALID},
+    {"{{ nope() }}", "nope", POWER_INVALID},
+    {"{{ 'a' + 1 }}", "can only concatenate str", POWER_INVALID},
+    {"{{ 1 + 'a' }}", "unsupported operand", POWER_INVALID},
+    {"{{ l.append(1) }}", "unsafe", POWER_INVALID},
+    {"{{ ''.__class__.mro() }}", "unsafe", POWER_INVALID},
+    {"{% set d.a = 1 %}", "non-namespace", POWER_INVALID},
+    {"{{ 1 / 0 }}", "division by zero", POWER_INVALID},
+    {"{{ 1 < 'a' }}", "'<' not supported", POWER_INVALID},
+    {"{% for a, b in l %}{% endfor %}", "not iterable", POWER_INVALID},
+    {"{{ 9223372036854775807 + 1 }}", "too large", POWER_LIMIT},
+    {"{{ raise_exception('no tools') }}", "no tools", POWER_INVALID},
+    {"{{ strftime_now('%Q') }}", "%Q", POWER_UNSUPPORTED},
+    {"{% macro f(a) %}{% endmacro %}{{ f(1, 2) }}", "not more than 1", POWER_INVALID},
+};
+
+static void test_errors(void **state) {
+    (void)state;
+    size_t wrong = 0;
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        struct power_buffer out;
+        power_error error;
+        power_status status = render(errors[i].text, NULL, &out, &error);
+        if (status != errors[i].status || !strstr(error.message, errors[i].names) ||
+            !strstr(error.message, "line ")) {
+            print_message("  %s: status %d, %s\n", errors[i].text, status, error.message);
+            wrong++;
+        }
+        assert_int_equal(out.length, 0);
+        power_buffer_finish(&out);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+static void test_limits(void **state) {
+    (void)state;
+    static const char *const endless[] = {
+        "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
+        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+        "{% set ns = namespace(s='x') %}{% for i in range(99) %}{% set ns.s = ns.s ~ ns.s %}"
+        "{% endfor %}",
+        "{{ 'x' * 99999999999 }}",
+        "{{ range(100001) }}",
+        "{{ ('%9999s' * 9999) % (1,) }}",
+    };
+    for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
+        struct power_buffer out;
+        power_error error;
+        power_status status = render(endless[i], NULL, &out, &error);
+        if (status != POWER_LIMIT && i != 5) fail_msg("%s: %d", endless[i], status);
+        assert_true(status != POWER_OK);
+        power_buffer_finish(&out);
+    }
+    struct power_template_limits limits = {.max_output_bytes = 10};
+    struct power_buffer out;
+    power_error error;
+    assert_int_equal(render("{{ s }}", &limits, &out, &error), POWER_LIMIT);
+    power_buffer_finish(&out);
+    limits = (struct power_template_limits){.max_steps = 5};
+    assert_int_equal(render("{{ 1 }}{{ 2 }}{{ 3 }}", &limits, &out, &error), POWER_LIMIT);
+    power_buffer_finish(&out);
+}
+
+/* Deep nesting in every form is an error, not a stack overflow. */
+static void test_deep(void **state) {
+    (void)state;
+    static const char *const units[][2] = {
+        {"(", ")"},           {"[", "]"},  {"{1:", "}"}, {"-", ""},  {"not ", ""},
+        {"1 if 1 else ", ""}, {"a[", "]"}, {"f(", ")"},  {"1+", ""}, {"(1 if 1 else ", ")"}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        struct power_buffer text, out;
+        power_error error;
+        power_buffer_init(&text, &power_default_allocator, (size_t)1 << 22);
+        assert_true(power_buffer_append(&text, "{{ ", 3));
+        for (int k = 0; k < 20000; k++)
+            assert_true(power_buffer_append(&text, units[i][0], strlen(units[i][0])));
+        assert_true(power_buffer_append(&text, "1", 1));
+        for (int k = 0; k < 20000; k++)
+            assert_true(power_buffer_append(&text, units[i][1], strlen(units[i][1])));
+        assert_true(power_buffer_append(&text, " }}", 3));
+        assert_int_equal(render(text.bytes, NULL, &out, &error), POWER_INVALID);
+        power_buffer_finish(&text);
+        power_buffer_finish(&out);
+    }
+    char nested[6000] = "";
+    for (int k = 0; k < 600; k++)
+        strcat(nested, "{%if 1%}");
+    struct power_buffer out;
+    power_error error;
+    assert_int_equal(render(nested, NULL, &out, &error), POWER_INVALID);
+    power_buffer_finish(&out);
+}
+
+static void test_variables(void **state) {
+    (void)state;
+    static const struct {
+        const char *json, *names;
+    } cases[] = {{"[1]", "object"},
+                 {"{\"a\": }", "variables"},
+                 {"{\"a\": 99999999999999999999}", "too large"},
+                 {"{\"a\": \"\xFF\"}", "UTF-8"},
+                 {"", "end"}};
+    struct power_template *t = NULL;
+    power_error error = {0};
+    assert_int_equal(
+        power_template_compile(&power_default_allocator, POWER_TEXT("{{ a }}"), &t, &error),
+        POWER_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct power_buffer out;
+        error = (power_error){0};
+        power_buffer_init(&out, &power_default_allocator, 100);
+        assert_true(power_template_render(t, power_text_of(cases[i].json), 0, NULL, &out, &error) !=
+                    POWER_OK);
+        if (!strstr(error.message, cases[i].names))
+            fail_msg("%s: %s", cases[i].json, error.message);
+        power_buffer_finish(&out);
+    }
+    power_template_destroy(t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_texts), cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_limits), cmocka_unit_test(test_deep),
+                                       cmocka_unit_test(test_variables)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
