@@ -5,7 +5,9 @@
     real_models.py --dump PROGRAM --power PROGRAM --model FILE.gguf --golden DIR [--full]
 
 Over the six prompts: RMS and mean KL at most 1.1 times llama.cpp's default figures (llamacpp.json), equal
-top tokens at most half a point fewer, and each stored position within a factor of 2 of llama.cpp's.
+top tokens at most half a point fewer, and each stored position within a factor of 2 of llama.cpp's rms there
+or over all positions, whichever is larger (a position where it happened to be close is no measure: the
+same position with F16 and with F32 keys and values differs by a factor of 2 here).
 Along the reference's greedy paths (prompts and chats): the same token at every step whose margin is
 above the bound. Perplexity of text.txt within a bound of the reference. --full: the logits over text.txt
 too. Exits with 77 where the model or a module is missing. About a minute and 6 GB.
@@ -80,7 +82,9 @@ def check_prompts(args, model, theirs):
     got = dump(args, [p["ids"] for p in prompts], "prompts")
     table = {p["name"]: compare(model, p["ids"], rows) for p, rows in zip(prompts, got)}
     judge("prompts", *[np.concatenate(x) for x in zip(*table.values())], theirs["prompts"])
-    worst = max((table[p["prompt"]][0][p["position"]] / p["rms"], p["prompt"], p["position"]) for p in theirs["golden_positions"])
+    usual = theirs["prompts"]["rms"]
+    worst = max((table[p["prompt"]][0][p["position"]] / max(p["rms"], usual), p["prompt"], p["position"])
+                for p in theirs["golden_positions"])
     check(worst[0] <= SINGLE, f"single positions: at worst {worst[0]:.2f} times llama.cpp's rms ({worst[1]}, {worst[2]})")
 
 
