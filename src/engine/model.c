@@ -5,20 +5,16 @@
 #include "engine/model.h"
 
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define ARENA_BYTES ((size_t)64 << 20)
 
-void power_model_log(const struct power_model *model, power_log_level level, const char *format,
-                     ...) {
+void power_model_log(const struct power_model *model, power_log_level level, const char *what,
+                     const char *detail) {
     char line[512];
     if (!model->host.log || level > model->host.log_level) return;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
+    snprintf(line, sizeof line, "%s: %s", what, detail);
     model->host.log(model->host.log_context, level, line);
 }
 
@@ -92,7 +88,7 @@ static power_status open_template(struct power_model *model, power_error *error)
         if (error) *error = model->template_error;
         return status;
     }
-    power_model_log(model, POWER_LOG_WARNING, "chat template: %s", model->template_error.message);
+    power_model_log(model, POWER_LOG_WARNING, "chat template", model->template_error.message);
     return POWER_OK;
 }
 

@@ -96,8 +96,9 @@ void power_model_digest_finish(struct power_model *model);
 power_status power_model_outline(const struct power_model *model, struct power_digest *out,
                                  power_error *error) POWER_MUST_USE;
 
-void power_model_log(const struct power_model *model, power_log_level level, const char *format,
-                     ...) POWER_PRINTF(3, 4);
+/* "what: detail", when the runtime's log wants this level. */
+void power_model_log(const struct power_model *model, power_log_level level, const char *what,
+                     const char *detail);
 
 /* ---- saved.c: a saved state's header and digest around the pieces ---- */
 struct power_saved {

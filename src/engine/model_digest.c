@@ -111,7 +111,7 @@ static void cache_add(const struct power_model *model, const char *path, const c
         power_status status = power_directory_make(directory, NULL);
         if (status == POWER_OK) status = power_file_replace(path, text, kept + LINE_BYTES, NULL);
         if (status != POWER_OK) {
-            power_model_log(model, POWER_LOG_INFO, "the digest could not be remembered");
+            power_model_log(model, POWER_LOG_INFO, "digest", "it could not be remembered");
         }
     }
     power_arena_finish(&arena);
@@ -169,7 +169,7 @@ static void digest_main(void *argument) {
     power_error error = {0};
     power_status status = compute_and_publish(model, &error);
     if (status != POWER_OK && status != POWER_CANCELLED) {
-        power_model_log(model, POWER_LOG_ERROR, "digest: %s", error.message);
+        power_model_log(model, POWER_LOG_ERROR, "digest", error.message);
     }
 }
 
