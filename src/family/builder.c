@@ -5,6 +5,7 @@
 #include "family/builder.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +29,9 @@ float power_builder_f32_or(struct power_builder *b, const char *suffix, float fa
     if (b->status) return fallback;
     b->status = power_meta_f32_or(b->request->source, power_builder_key(b, suffix, key), fallback,
                                   &value, b->error);
+    if (!b->status && !isfinite(value)) {
+        b->status = power_fail(b->error, POWER_CORRUPT, "\"%s\" is not a finite number", key);
+    }
     return value;
 }
 

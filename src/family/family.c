@@ -106,6 +106,26 @@ static power_status read_dims(const struct power_source *s, struct power_hparams
     return check_heads(hp, error);
 }
 
+/* A file with more layers than it states would run as another model. */
+static power_status check_layers(const struct power_source *s, const struct power_hparams *hp,
+                                 power_error *error) {
+    static const char prefix[] = "blk.";
+    for (uint32_t i = 0; i < s->n_tensors; i++) {
+        struct power_text name = s->tensors[i].name;
+        size_t at = sizeof prefix - 1;
+        uint64_t layer = 0;
+        if (name.length <= at || memcmp(name.bytes, prefix, at)) continue;
+        for (; at < name.length && name.bytes[at] >= '0' && name.bytes[at] <= '9' && at < 12; at++)
+            layer = layer * 10 + (uint64_t)(name.bytes[at] - '0');
+        if (layer < hp->n_layers) continue;
+        return power_fail_at(error, POWER_CORRUPT, s->tensors[i].offset,
+                             "tensor \"%s\" is beyond \"%s.block_count\", which is %" PRIu32,
+                             power_quote(name.bytes, name.length).text, hp->architecture,
+                             hp->n_layers);
+    }
+    return POWER_OK;
+}
+
 power_status power_family_hparams(const struct power_source *s, struct power_hparams *out,
                                   power_error *error) {
     struct power_hparams hp = {0};
@@ -123,6 +143,7 @@ power_status power_family_hparams(const struct power_source *s, struct power_hpa
     }
     status = read_dims(s, &hp, error);
     if (!status) status = read_vocab_size(s, &hp, error);
+    if (!status) status = check_layers(s, &hp, error);
     if (!status && !strcmp(hp.architecture, "phi3")) {
         status = read_bounded(s, &hp, "rope.scaling.original_context_length", 0, 1u << 28, 0,
                               &hp.original_context, error);

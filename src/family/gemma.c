@@ -16,16 +16,21 @@ static power_status build(struct power_builder *b, uint32_t period, bool qk_norm
                           float cap, float final_cap) {
     const struct power_hparams *hp = &b->hp;
     uint32_t full = 0;
+    if (!hp->window || cap < 0.0f || final_cap < 0.0f) {
+        return power_fail(b->error, POWER_CORRUPT, "\"%s.%s\" is missing or out of range",
+                          hp->architecture,
+                          !hp->window  ? "attention.sliding_window"
+                          : cap < 0.0f ? "attn_logit_softcapping"
+                                       : "final_logit_softcapping");
+    }
     for (uint32_t i = 0; i < hp->n_layers; i++)
-        full += !hp->window || is_full(i, period);
+        full += is_full(i, period);
     power_builder_kv(b, full, hp->n_layers - full);
 
     power_value x = power_builder_embed(b, sqrtf((float)hp->n_embd));
     for (b->layer = 0; b->layer < hp->n_layers && !b->status; b->layer++) {
-        struct power_attention_spec spec = {.windowed = hp->window && !is_full(b->layer, period),
-                                            .qk_norm = qk_norm,
-                                            .scale = scale,
-                                            .cap = cap};
+        struct power_attention_spec spec = {
+            .windowed = !is_full(b->layer, period), .qk_norm = qk_norm, .scale = scale, .cap = cap};
         power_value h = power_builder_norm(b, x, "attn_norm.weight");
         h = power_builder_attention(b, h, &spec);
         h = power_builder_norm(b, h, "post_attention_norm.weight");

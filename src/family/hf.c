@@ -118,9 +118,26 @@ static bool rename_in_layer(const struct name_pair *pairs, size_t count, struct 
     return false;
 }
 
+/* The language model inside one that sees: "model.language_model.X" or "language_model.model.X" is
+ * what "model.X" is elsewhere, "language_model.lm_head.X" is "lm_head.X". */
+static struct power_text inner_name(struct power_text name, char room[192]) {
+    static const char outer[] = "language_model.", middle[] = "model.language_model.";
+    if (name.length >= sizeof outer && !memcmp(name.bytes, outer, sizeof outer - 1))
+        return (struct power_text){name.bytes + sizeof outer - 1, name.length - sizeof outer + 1};
+    if (name.length < sizeof middle || name.length >= 192 ||
+        memcmp(name.bytes, middle, sizeof middle - 1))
+        return name;
+    size_t rest = name.length - (sizeof middle - 1);
+    memcpy(room, "model.", 6);
+    memcpy(room + 6, name.bytes + sizeof middle - 1, rest);
+    return (struct power_text){room, rest + 6};
+}
+
 /* GGUF name of a Hugging Face tensor; false when it has none. */
 static bool gguf_name(const char *arch, struct power_text name, char out[192]) {
     static const char prefix[] = "model.layers.";
+    char room[192];
+    name = inner_name(name, room);
     for (size_t i = 0; i < COUNT(whole_names); i++) {
         if (!power_text_equal(name, power_text_of(whole_names[i].hf))) continue;
         snprintf(out, 192, "%s", whole_names[i].gguf);

@@ -166,14 +166,64 @@ static void add_rope(struct config *c, uint64_t head) {
     if (rope) add_scaling(c, rope);
 }
 
+static void refuse(struct config *c, const char *name) {
+    if (c->status) return;
+    c->status = power_fail(c->error, POWER_UNSUPPORTED,
+                           "config.json: this \"%s\" is not supported for model_type \"%s\"", name,
+                           json_string_value(member(c->root, "model_type")));
+}
+
+/* layer_types, where it is given, says what the family does anyway: one in `period` layers, the
+ * last of them, is full; period 0: all are the same. */
+static void check_layer_types(struct config *c, uint64_t period, bool windowed) {
+    const json_t *types = member(c->root, "layer_types");
+    for (size_t i = 0; i < json_array_size(types); i++) {
+        const char *type = json_string_value(json_array_get(types, i));
+        bool full = period ? (i + 1) % period == 0 : !windowed;
+        if (!strcmp(c->arch, "qwen35")) {
+            if (!type || strcmp(type, full ? "full_attention" : "linear_attention"))
+                refuse(c, "layer_types");
+        } else if (!type || strcmp(type, full ? "full_attention" : "sliding_attention")) {
+            refuse(c, "layer_types");
+        }
+    }
+}
+
+static uint64_t number_or(const struct config *c, const char *name, uint64_t fallback) {
+    const json_t *v = member(c->root, name);
+    return json_is_integer(v) && json_integer_value(v) > 0 ? (uint64_t)json_integer_value(v)
+                                                           : fallback;
+}
+
 static void add_window(struct config *c) {
     const json_t *use = member(c->root, "use_sliding_window");
-    if (use && !json_is_true(use)) return;
-    copy_u32(c, "sliding_window", "attention.sliding_window");
+    bool windowed = member(c->root, "sliding_window") && !(use && !json_is_true(use));
+    uint64_t period = 0;
+    if (!strcmp(c->arch, "gemma2")) period = 2;
     if (!strcmp(c->arch, "gemma3")) {
-        copy_u32(c, "_sliding_window_pattern", "attention.sliding_window_pattern");
-        copy_u32(c, "sliding_window_pattern", "attention.sliding_window_pattern");
+        period = number_or(c, "_sliding_window_pattern", 6);
+        period = number_or(c, "sliding_window_pattern", period);
+        add_u32(c, "attention.sliding_window_pattern", period <= UINT32_MAX ? period : 0);
     }
+    if (!strcmp(c->arch, "qwen35")) period = number_or(c, "full_attention_interval", 4);
+    if (windowed && !period && strcmp(c->arch, "llama") && strcmp(c->arch, "phi3")) {
+        refuse(c, "sliding_window");
+    }
+    check_layer_types(c, period, windowed);
+    if (windowed) copy_u32(c, "sliding_window", "attention.sliding_window");
+}
+
+/* Settings that have no key in GGUF, since a family has one value of each. */
+static void check_fixed(struct config *c) {
+    bool gemma = !strncmp(c->arch, "gemma", 5);
+    const char *names[] = {"hidden_act", "hidden_activation"};
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *act = member(c->root, names[i]);
+        if (!act) continue;
+        const char *text = json_string_value(act);
+        if (!text || strcmp(text, gemma ? "gelu_pytorch_tanh" : "silu")) refuse(c, names[i]);
+    }
+    if (member(c->root, "quantization_config")) refuse(c, "quantization_config");
 }
 
 static void add_experts(struct config *c) {
@@ -238,6 +288,7 @@ static void add_all(struct config *c) {
     add_u32(c, "attention.key_length", (uint64_t)head);
     add_u32(c, "attention.value_length", (uint64_t)head);
     add_rope(c, (uint64_t)head);
+    check_fixed(c);
     add_window(c);
     add_experts(c);
     add_multipliers(c);
@@ -264,6 +315,9 @@ power_status power_hf_config(struct power_source *s, char out_arch[64], power_er
                              where.position < 0 ? 0 : (uint64_t)where.position,
                              "config.json, line %d: %s", where.line, where.text);
     }
+    json_t *whole = c.root;
+    json_t *text = json_object_get(whole, "text_config"); /* of a model that sees, too */
+    if (json_is_object(text)) c.root = text;
     const char *type = json_string_value(member(c.root, "model_type"));
     c.arch = type ? power_hf_architecture(type) : NULL;
     if (!c.arch) {
@@ -276,6 +330,6 @@ power_status power_hf_config(struct power_source *s, char out_arch[64], power_er
         if (!c.status) add_all(&c);
         snprintf(out_arch, 64, "%s", c.arch);
     }
-    json_decref(c.root);
+    json_decref(whole);
     return c.status;
 }

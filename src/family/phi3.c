@@ -22,6 +22,13 @@ power_status power_family_phi3(struct power_builder *b) {
     const struct power_hparams *hp = &b->hp;
     uint32_t rot = power_builder_u32_or(b, "rope.dimension_count", hp->k_dim);
     float base = power_builder_f32_or(b, "rope.freq_base", 10000.0f);
+    if (!b->status && !hp->original_context &&
+        power_weights_has(b->request->weights, "rope_factors_long.weight")) {
+        return power_fail(b->error, POWER_CORRUPT,
+                          "\"%s.rope.scaling.original_context_length\" is missing beside "
+                          "\"rope_factors_long.weight\"",
+                          hp->architecture);
+    }
     power_family_add_rope(b, base, rot, true, &b->rope[0]);
     b->rope[1] = b->rope[0];
     bool windowed = hp->window != 0;

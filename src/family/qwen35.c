@@ -151,6 +151,14 @@ power_status power_family_qwen35(struct power_builder *b) {
                           hp->architecture, interval, predict, hp->n_layers);
     }
     b->hp.n_layers -= predict;
+    b->layer = hp->n_layers;
+    if (predict && !power_builder_has(b, "nextn.eh_proj.weight")) {
+        return power_fail(b->error, POWER_CORRUPT,
+                          "\"%s.nextn_predict_layers\": tensor \"blk.%" PRIu32
+                          ".nextn.eh_proj.weight\" is missing",
+                          hp->architecture, b->layer);
+    }
+    b->layer = UINT32_MAX;
     uint32_t full = hp->n_layers / interval;
     power_family_add_rope(b, base, rot, true, &b->rope[0]);
     if (b->status) return b->status;

@@ -53,6 +53,11 @@ static power_status read_scaling(struct power_builder *b, struct scaling *s) {
         b->status = power_fail(b->error, POWER_CORRUPT,
                                "\"%s.rope.scaling.factor\" is out of range", b->hp.architecture);
     }
+    if (!b->status && !(s->attn_factor >= 0.0f && s->attn_factor <= 1e6f)) {
+        b->status =
+            power_fail(b->error, POWER_CORRUPT, "\"%s.rope.scaling.attn_factor\" is out of range",
+                       b->hp.architecture);
+    }
     if (!b->status && (s->yarn || s->llama3) && !s->original) {
         b->status = power_fail(b->error, POWER_CORRUPT,
                                "\"%s.rope.scaling.original_context_length\" is missing",

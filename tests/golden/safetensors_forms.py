@@ -27,6 +27,22 @@ except ImportError as error:
     sys.exit(77)
 
 GIVEN = ("llama", "mistral")
+NESTED = ("gemma3", "qwen35")  # published inside models that see pictures, too
+REFUSED = [
+    ("qwen2", {"use_sliding_window": True, "sliding_window": 32}, "sliding_window"),
+    ("qwen2", {"layer_types": ["sliding_attention"] * 3}, "layer_types"),
+    ("gemma2", {"layer_types": ["full_attention"] * 4}, "layer_types"),
+    ("llama", {"hidden_act": "gelu"}, "hidden_act"),
+    ("llama", {"quantization_config": {"quant_method": "gptq"}}, "quantization_config"),
+    ("llama", {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0}}, "dynamic"),
+    ("llama", {"rope_parameters": {"rope_type": "yarn", "factor": 2.0, "truncate": False}},
+     "truncate"),
+    ("llama", {"rope_parameters": {"rope_type": "yarn", "factor": 2.0}}, "original_context_length"),
+    ("llama", {"num_hidden_layers": 2}, "blk.2"),
+    ("llama", {"num_hidden_layers": 4}, "blk.3"),
+    ("llama", {"model_type": "mamba"}, "mamba"),
+    ("qwen3moe", {"norm_topk_prob": False}, "norm_topk_prob"),
+]
 failures = []
 
 
@@ -84,6 +100,10 @@ def family(args, folder):
         write_model(gguf, folder / "config.json", form, shards)
         compare(args, name, f"written in {shards} file(s)", form, prompts, want)
     compare_ids(args, name, form, prompts)
+    if name in NESTED:
+        form = args.work / f"{name}-nested"
+        write_model(gguf, folder / "config.json", form, nested=True)
+        compare(args, name, "nested", form, prompts, want)
     if name in GIVEN:
         given = args.work / f"{name}-given"
         given.mkdir()
@@ -123,6 +143,18 @@ def window(args, folder):
             check(worst > 100 * limit, f"mistral: without the window: {worst:.3g} away")
 
 
+def refusals(args):
+    """What config.json asks for and Power does not do is refused by its name, not left out."""
+    for family_name, change, name in REFUSED:
+        folder, form = args.models / family_name, args.work / f"{family_name}-1"
+        config = json.loads((folder / "config.json").read_text())
+        (form / "config.json").write_text(json.dumps({**config, **change}))
+        run = subprocess.run([args.dump, form, folder / "golden.json", args.work / "none", "f32"],
+                             capture_output=True, text=True)
+        check(run.returncode == 1 and name in run.stderr,
+              f"{family_name}: {json.dumps(change)[:60]}: {run.stderr.strip() or run.returncode}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dump", required=True)
@@ -140,6 +172,7 @@ def main():
                     window(args, folder)
         if not args.families:
             check(len(folders) >= 14, f"{len(folders)} families")
+            refusals(args)
     sys.exit(1 if failures else 0)
 
 

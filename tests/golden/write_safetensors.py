@@ -311,12 +311,20 @@ def write_tokenizer(folder, reader):
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
 
 
-def write_model(model, config_path, folder, shards=1):
+def nest(name):
+    """The name inside a model that sees pictures, too."""
+    return name.replace("model.", "model.language_model.", 1) if name != "lm_head.weight" else name
+
+
+def write_model(model, config_path, folder, shards=1, nested=False):
     """model.gguf and config.json -> a Hugging Face folder."""
     folder.mkdir(parents=True, exist_ok=True)
     reader = gguf.GGUFReader(model)
     text = Path(config_path).read_text()
     tensors = list(Undo(json.loads(text)).tensors(reader))
+    if nested:
+        text = json.dumps({"model_type": "wrapped", "text_config": json.loads(text)})
+        tensors = [(nest(name), values) for name, values in tensors]
     kind = next(t.tensor_type.name for t in reader.tensors if t.name == "token_embd.weight")
     write_tensors(folder, tensors, kind, shards)
     (folder / "config.json").write_text(text)

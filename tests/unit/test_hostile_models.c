@@ -434,6 +434,77 @@ static void test_random_changes(void **state) {
     check_usual(b, "random bytes");
 }
 
+/* ---- extreme values ---- */
+
+static uint64_t number_at(const unsigned char *at, size_t bytes) {
+    uint64_t value = 0;
+    for (size_t i = bytes; i-- > 0;)
+        value = value << 8 | at[i];
+    return value;
+}
+
+/* Bytes of one value of metadata at `at`, whose file is valid. */
+static size_t value_bytes(const unsigned char *at, uint64_t type) {
+    static const size_t sizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+    if (type == 8) return 8 + number_at(at, 8);
+    if (type != 9) return sizes[type];
+    uint64_t element = number_at(at, 4), count = number_at(at + 4, 8);
+    size_t bytes = 12;
+    for (uint64_t i = 0; i < count; i++)
+        bytes += value_bytes(at + bytes, element);
+    return bytes;
+}
+
+static void try_values(struct bench *b, const char *path, int fd, const unsigned char *bytes,
+                       size_t at) {
+    /* As integers, and as floats: 0, tiny, -1, 1e30, infinity, NaN. */
+    static const uint32_t values[] = {0,          1,          2,          3,          7,
+                                      31,         255,        256,        65535,      65536,
+                                      1u << 20,   1u << 24,   0x7fffffff, 0x80000000, 0xffffffff,
+                                      0x00000001, 0xbf800000, 0x7149f2ca, 0x7f800000, 0x7fc00000};
+    for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+        for (size_t i = 0; i < 4; i++)
+            put_byte(fd, at + i, (unsigned char)(values[v] >> 8 * i));
+        try_any(b, path, "a value", at);
+    }
+    for (size_t i = 0; i < 4; i++)
+        put_byte(fd, at + i, bytes[at + i]);
+}
+
+/* Every number of 32 bits in the metadata of a model, one after the other. */
+static void try_all_values(struct bench *b, const char *family) {
+    char source[1024];
+    size_t length, at = 24, tried = 0;
+    snprintf(source, sizeof source, POWER_TEST_DATA "/tiny-models/%s/model.gguf", family);
+    unsigned char *bytes = case_read(source, &length);
+    const char *path = write_base(b, "values.gguf", bytes, length);
+    int fd = open_base(path);
+    uint64_t keys = number_at(bytes + 16, 8);
+    for (uint64_t i = 0; i < keys; i++) {
+        at += 8 + number_at(bytes + at, 8);
+        uint64_t type = number_at(bytes + at, 4);
+        at += 4;
+        if (type >= 4 && type <= 6) {
+            try_values(b, path, fd, bytes, at);
+            tried++;
+        }
+        at += value_bytes(bytes + at, type);
+    }
+    assert_true(tried >= 8);
+    close(fd);
+    unlink(path);
+    free(bytes);
+}
+
+static void test_extreme_values(void **state) {
+    static const char *const families[] = {"llama3-rope", "mixtral", "qwen2",  "qwen3moe",
+                                           "qwen35",      "gemma2",  "gemma3", "phi3",
+                                           "olmo2",       "granite"};
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        try_all_values(*state, families[i]);
+    check_usual(*state, "extreme values");
+}
+
 /* ---- SafeTensors ---- */
 
 static void copy_given(struct bench *b, const char *name) {
@@ -505,6 +576,7 @@ int main(void) {
         cmocka_unit_test(test_each_file),      cmocka_unit_test(test_scripts),
         cmocka_unit_test(test_prefixes),       cmocka_unit_test(test_flipped_bits),
         cmocka_unit_test(test_random_changes), cmocka_unit_test(test_safetensors),
+        cmocka_unit_test(test_extreme_values),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
