@@ -99,7 +99,9 @@ static bool push_pair(struct power_encode_work *work, uint32_t left, uint32_t ri
     const struct power_merge *m =
         find_merge(work->vocab, work->symbols[left], work->symbols[right]);
     if (!m) return true;
-    return power_heap_push(work, (uint64_t)m->rank << 32 | left, left, right);
+    return power_heap_push(work, (struct power_heap_entry){.key = (uint64_t)m->rank << 32 | left,
+                                                           .left = left,
+                                                           .right = right});
 }
 
 /* The same with a heap and a linked list. A heap entry is stale when its pair no longer stands at

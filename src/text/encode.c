@@ -60,16 +60,16 @@ static bool grow_heap(struct power_encode_work *work) {
     return true;
 }
 
-bool power_heap_push(struct power_encode_work *work, uint64_t key, uint32_t left, uint32_t right) {
+bool power_heap_push(struct power_encode_work *work, struct power_heap_entry entry) {
     if (work->heap_count == work->heap_capacity && !grow_heap(work)) return false;
     size_t at = work->heap_count++;
     while (at > 0) {
         size_t parent = (at - 1) / 2;
-        if (work->heap[parent].key <= key) break;
+        if (work->heap[parent].key <= entry.key) break;
         work->heap[at] = work->heap[parent];
         at = parent;
     }
-    work->heap[at] = (struct power_heap_entry){key, left, right};
+    work->heap[at] = entry;
     return true;
 }
 

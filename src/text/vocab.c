@@ -141,6 +141,8 @@ static power_status complete(struct power_vocab_draft *draft, power_error *error
     if (status == POWER_OK) status = check_id(vocab, draft->eom, "eom", error);
     if (status == POWER_OK) status = build_specials(draft, error);
     if (status != POWER_OK) return status;
+    if (vocab->kind == POWER_VOCAB_SPM) status = power_spm_build(vocab, error);
+    if (status != POWER_OK) return status;
     if (!power_pieces_build(vocab)) return power_fail_memory(error, 0, "vocabulary");
     find_ends(draft);
     return POWER_OK;

@@ -11,6 +11,7 @@
 
 #define POWER_MAX_SPECIAL_BYTES 1024 /* length of a control or user-defined token */
 #define POWER_MAX_VOCAB (1u << 24)
+#define POWER_PAIR_BITS 20
 
 enum power_vocab_kind { POWER_VOCAB_BYTE_BPE, POWER_VOCAB_CHAR_BPE, POWER_VOCAB_SPM };
 
@@ -48,6 +49,7 @@ struct power_vocab {
     uint32_t byte_tokens[256];    /* POWER_NO_TOKEN where there is none */
     struct power_merge *merges;   /* BPE kinds */
     uint32_t merge_mask;
+    uint64_t *pairs; /* SPM: a bit for each pair of neighbours, hashed */
     struct power_split_stage stages[POWER_SPLIT_MAX_STAGES];
     struct power_special_set specials;
     size_t longest_spelling; /* of tokens that are neither control nor user-defined */
@@ -71,6 +73,7 @@ struct power_id_sink {
 struct power_heap_entry {
     uint64_t key; /* smallest first */
     uint32_t left, right;
+    uint32_t size, product; /* SPM: bytes of both, and their token */
 };
 
 /* Work memory of one encode call, grown on demand; freed by power_encode_finish. */
@@ -88,10 +91,11 @@ struct power_encode_work {
     struct power_buffer spaced; /* text with spaces escaped */
     bool at_start;              /* nothing was encoded yet */
     bool after_special;
+    bool last_was_unk; /* SPM: <unk> stands once for a run */
 };
 
 bool power_encode_grow(struct power_encode_work *work, size_t symbols);
-bool power_heap_push(struct power_encode_work *work, uint64_t key, uint32_t left, uint32_t right);
+bool power_heap_push(struct power_encode_work *work, struct power_heap_entry entry);
 bool power_heap_pop(struct power_encode_work *work, struct power_heap_entry *out);
 bool power_encode_fail(struct power_encode_work *work, power_status status, const char *what);
 void power_sink_put(struct power_id_sink *sink, uint32_t id);
@@ -109,12 +113,10 @@ bool power_bpe_piece(void *work, struct power_text piece);
 /* A whole segment of characters with byte fallback. */
 bool power_bpe_characters(struct power_encode_work *work, struct power_text text);
 
-/* spm.c: a segment between special tokens, spaces escaped already. */
+/* spm.c: which characters stand side by side in tokens. */
+power_status power_spm_build(struct power_vocab *vocab, power_error *error);
+/* A segment between special tokens, spaces escaped already. */
 bool power_spm_segment(struct power_encode_work *work, struct power_text text);
-/* The bytes of what has no token, or <unk>. */
-bool power_encode_bytes(struct power_encode_work *work, struct power_text bytes,
-                        bool *last_was_unk);
-
 /* specials.c */
 power_status power_specials_build(struct power_vocab *vocab, const struct power_special *items,
                                   uint32_t count, power_error *error);
