@@ -104,13 +104,14 @@ static power_status try_model(struct bench *b, const char *path, int read_only,
     return status;
 }
 
-static void try_any(struct bench *b, const char *path, const char *what, size_t at) {
+static power_status try_any(struct bench *b, const char *path, const char *what, size_t at) {
     power_error error = {0};
     char place[96];
     power_status status = try_model(b, path, 0, &error);
-    if (status == POWER_OK) return;
+    if (status == POWER_OK) return status;
     snprintf(place, sizeof place, "%s, change %zu", what, at);
     check_error(place, status, &error);
+    return status;
 }
 
 /* A normal model gives the bits that it gave before. */
@@ -455,17 +456,28 @@ static size_t value_bytes(const unsigned char *at, uint64_t type) {
     return bytes;
 }
 
+/* A value of 32 bits in the metadata. */
+struct value {
+    size_t at;
+    int is_float, is_layers;
+};
+
+/* Any other number of layers is another model. No float may be infinite or NaN. */
 static void try_values(struct bench *b, const char *path, int fd, const unsigned char *bytes,
-                       size_t at) {
+                       struct value value) {
     /* As integers, and as floats: 0, tiny, -1, 1e30, infinity, NaN. */
     static const uint32_t values[] = {0,          1,          2,          3,          7,
                                       31,         255,        256,        65535,      65536,
                                       1u << 20,   1u << 24,   0x7fffffff, 0x80000000, 0xffffffff,
                                       0x00000001, 0xbf800000, 0x7149f2ca, 0x7f800000, 0x7fc00000};
+    size_t at = value.at;
     for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
         for (size_t i = 0; i < 4; i++)
             put_byte(fd, at + i, (unsigned char)(values[v] >> 8 * i));
-        try_any(b, path, "a value", at);
+        power_status status = try_any(b, path, "a value", at);
+        int wrong = value.is_float ? (values[v] & 0x7f800000) == 0x7f800000
+                                   : value.is_layers && values[v] != number_at(bytes + at, 4);
+        if (wrong && status == POWER_OK) fail_msg("%#x at byte %zu was taken", values[v], at);
     }
     for (size_t i = 0; i < 4; i++)
         put_byte(fd, at + i, bytes[at + i]);
@@ -481,11 +493,13 @@ static void try_all_values(struct bench *b, const char *family) {
     int fd = open_base(path);
     uint64_t keys = number_at(bytes + 16, 8);
     for (uint64_t i = 0; i < keys; i++) {
+        static const char layers[] = ".block_count";
         at += 8 + number_at(bytes + at, 8);
+        int is_layers = !memcmp(bytes + at - (sizeof layers - 1), layers, sizeof layers - 1);
         uint64_t type = number_at(bytes + at, 4);
         at += 4;
         if (type >= 4 && type <= 6) {
-            try_values(b, path, fd, bytes, at);
+            try_values(b, path, fd, bytes, (struct value){at, type == 6, is_layers});
             tried++;
         }
         at += value_bytes(bytes + at, type);
