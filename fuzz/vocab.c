@@ -80,6 +80,10 @@ static void try_lines(bool spm, struct power_text input) {
         tokens[n] = power_text_of(bytes[b]);
         types[n] = spm ? POWER_TOKEN_BYTE : POWER_TOKEN_NORMAL;
     }
+    if (spm) { /* without it a space would come back as the bytes of U+2581 */
+        tokens[n] = POWER_TEXT("\xE2\x96\x81");
+        types[n++] = POWER_TOKEN_NORMAL;
+    }
     while (at < input.length && n_merges < MAX_LINES && n < MAX_LINES + 256) {
         const char *end = memchr(input.bytes + at, '\n', input.length - at);
         size_t stop = end ? (size_t)(end - input.bytes) : input.length;

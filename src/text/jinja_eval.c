@@ -199,7 +199,7 @@ bool power_jinja_iterate(struct jinja_render *r, struct jinja_value v, struct ji
     if (v.type == JINJA_LIST) {
         struct jinja_list *from = v.as.list;
         if (from->fault) return power_jinja_raise(r, POWER_INVALID, "%s", from->fault);
-        list->items = from->items + from->taken;
+        list->items = from->items ? from->items + from->taken : NULL;
         list->count = list->capacity = from->count - from->taken;
         from->taken = from->count;
         return power_jinja_steps(r, list->count);

@@ -153,6 +153,7 @@ static bool read_set(struct jinja_compiler *c, struct jinja_node *node) {
         return node->b && expect_block_end(c);
     }
     node->kind = NODE_SET_BLOCK;
+    c->soft = 0; /* a frame of its own; the caller restores it */
     if (power_jinja_is_op(c, "|") && !(node->b = power_jinja_filters(c, NULL, false))) return false;
     return expect_block_end(c) && body_until(c, "endset", &node->list);
 }
@@ -270,6 +271,11 @@ static const struct {
             {"break", NODE_BREAK, read_loop_control},
             {"continue", NODE_CONTINUE, read_loop_control}};
 
+/* Tags whose content is a frame of its own: there an unknown filter is an error at once. */
+static bool begins_frame(enum jinja_kind kind) {
+    return kind == NODE_FILTER_BLOCK || kind == NODE_WITH || kind == NODE_SCOPE;
+}
+
 static struct jinja_node *statement(struct jinja_compiler *c) {
     const struct jinja_token *t = power_jinja_peek(c);
     if (t->kind != TOKEN_NAME) {
@@ -283,7 +289,11 @@ static struct jinja_node *statement(struct jinja_compiler *c) {
         if (node) node->flag = false;
         /* a generation block has no scope of its own */
         bool scope = tags[i].read != read_generation;
-        if (!node || !tags[i].read(c, node)) {
+        unsigned soft = c->soft;
+        if (begins_frame(tags[i].kind)) c->soft = 0;
+        bool ok = node && tags[i].read(c, node);
+        c->soft = soft;
+        if (!ok) {
             if (c->status == POWER_OK) power_jinja_unexpected(c);
             return NULL;
         }

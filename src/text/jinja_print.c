@@ -193,6 +193,12 @@ static bool put_object(struct jinja_render *r, struct power_buffer *out, struct 
         return put(r, out, "<Namespace ") && put_dict(r, out, object->dict) && put(r, out, ">");
     }
     bool ok = put(r, out, "<") && put(r, out, power_jinja_type_name(v));
+    if (object->kind == JINJA_LOOP) {
+        char place[64];
+        snprintf(place, sizeof place, " %zu/%zu", object->loop->index0 + 1,
+                 object->loop->items->count);
+        ok = ok && put(r, out, place);
+    }
     if (object->kind == JINJA_MACRO && !object->name.length) ok = ok && put(r, out, " anonymous");
     if (object->name.length)
         ok = ok && put(r, out, " '") && power_jinja_put(r, out, object->name) && put(r, out, "'");
