@@ -39,23 +39,27 @@ static power_status build(power_graph_builder *g, const struct weights *w,
     power_tensor b2 = power_graph_constant(g, "F32", 1, CLASSES, w->b2, sizeof w->b2);
     power_tensor y = power_tensor_softmax(g, power_tensor_linear(g, h, w2, b2));
     power_graph_output(g, y, "probabilities");
-    return power_graph_plan_compile(g, out_plan, error); /* gives the builder's first mistake, too */
+    return power_graph_plan_compile(g, out_plan,
+                                    error); /* gives the builder's first mistake, too */
 }
 
 static void plain(const struct weights *w, const float *x, float *y) {
     float h[HIDDEN], sum = 0;
     for (int i = 0; i < HIDDEN; i++) {
         h[i] = w->b1[i];
-        for (int j = 0; j < INPUTS; j++) h[i] += w->w1[i][j] * x[j];
+        for (int j = 0; j < INPUTS; j++)
+            h[i] += w->w1[i][j] * x[j];
         if (h[i] < 0) h[i] = 0;
     }
     for (int i = 0; i < CLASSES; i++) {
         y[i] = w->b2[i];
-        for (int j = 0; j < HIDDEN; j++) y[i] += w->w2[i][j] * h[j];
+        for (int j = 0; j < HIDDEN; j++)
+            y[i] += w->w2[i][j] * h[j];
         y[i] = expf(y[i]);
         sum += y[i];
     }
-    for (int i = 0; i < CLASSES; i++) y[i] /= sum;
+    for (int i = 0; i < CLASSES; i++)
+        y[i] /= sum;
 }
 
 /* Runs a batch and prints both answers; counts the numbers that differ by more than 1e-5. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A graph of your own: build it from operators, compile it once, run it many times.
- * It runs on the runtime's device with the same exact arithmetic as the models: the same inputs give
- * the same bits on every instruction set and with any number of threads.
- * Threads: a builder and its plans belong to one thread at a time; different builders are independent.
- * Runs of plans of one runtime follow one another. */
+ * It runs on the runtime's device with the same exact arithmetic as the models: the same inputs
+ * give the same bits on every instruction set and with any number of threads. Threads: a builder
+ * and its plans belong to one thread at a time; different builders are independent. Runs of plans
+ * of one runtime follow one another. */
 #ifndef POWER_GRAPH_H
 #define POWER_GRAPH_H
 
@@ -35,7 +35,8 @@ POWER_API void power_graph_builder_destroy(power_graph_builder *builder);
 
 /* A prefix for the messages about what is built from here on, e.g. "layer 3"; copied. */
 POWER_API void power_graph_label(power_graph_builder *builder, const char *label);
-/* A dimension chosen at each run, 1 to `maximum`; at most 4 a graph. `name` is copied. 0 on error. */
+/* A dimension chosen at each run, 1 to `maximum`; at most 4 a graph. `name` is copied. 0 on error.
+ */
 POWER_API power_graph_dim power_graph_named_dim(power_graph_builder *builder, const char *name,
                                                 int64_t maximum);
 /* An input [dims[0], ..., dims[rank - 1]], given at each run under its name (copied). */
@@ -114,8 +115,8 @@ POWER_API power_tensor power_tensor_concat(power_graph_builder *builder, const p
 POWER_API void power_graph_output(power_graph_builder *builder, power_tensor tensor,
                                   const char *name);
 
-/* Compiles for the runtime's device at the maxima of all named dimensions: everything a run needs is
- * allocated here. The builder must outlive the plan and takes no further operators.
+/* Compiles for the runtime's device at the maxima of all named dimensions: everything a run needs
+ * is allocated here. The builder must outlive the plan and takes no further operators.
  * POWER_INVALID with the first mistake of the builder; POWER_LIMIT when the plan does not fit the
  * runtime's max_memory_bytes (both numbers in the message); POWER_UNSUPPORTED; POWER_NO_MEMORY. */
 POWER_API POWER_MUST_USE power_status power_graph_plan_compile(power_graph_builder *builder,
@@ -141,10 +142,10 @@ typedef struct power_graph_target { /* where an output goes; borrowed for the ru
     size_t n_elements;
 } power_graph_target;
 
-/* Every named dimension, input and output of the graph must be given once; n_elements must be exactly
- * the shape's. Outputs are written only on success. Allocates nothing. A number that is not finite is
- * a result like any other. POWER_INVALID names what is missing or has the wrong size; POWER_LIMIT a
- * dimension out of its range. */
+/* Every named dimension, input and output of the graph must be given once; n_elements must be
+ * exactly the shape's. Outputs are written only on success. Allocates nothing. A number that is not
+ * finite is a result like any other. POWER_INVALID names what is missing or has the wrong size;
+ * POWER_LIMIT a dimension out of its range. */
 POWER_API POWER_MUST_USE power_status
 power_graph_plan_run(power_graph_plan *plan, const power_graph_size *sizes, size_t n_sizes,
                      const power_graph_source *sources, size_t n_sources,

@@ -150,9 +150,8 @@ static power_status weight_fill(power_graph_builder *b, struct power_device_weig
     struct power_device *device = b->runtime->device;
     const struct power_device_ops *ops = power_device_base(device)->ops;
     uint64_t packed = 0, units = 0;
-    uint32_t recipe = w->rows < 2 ? 0
-                                  : ops->pack_recipe(device, w->dtype, w->rows, w->cols, 1, &packed,
-                                                     &units);
+    uint32_t recipe =
+        w->rows < 2 ? 0 : ops->pack_recipe(device, w->dtype, w->rows, w->cols, 1, &packed, &units);
     uint64_t total = n_bytes + (recipe ? packed : 0);
     if (!power_budget_take(&b->runtime->budget, total))
         return power_fail(error, POWER_LIMIT, "%llu bytes of constants, the runtime has %llu left",
@@ -205,12 +204,18 @@ power_tensor power_tensor_matmul(power_graph_builder *b, power_tensor x, power_t
 
 power_tensor power_tensor_unary(power_graph_builder *b, power_tensor_unary_op op, power_tensor x) {
     static const enum power_op CODES[] = {
-        [POWER_TENSOR_NEG] = POWER_OP_NEG,           [POWER_TENSOR_ABS] = POWER_OP_ABS,
-        [POWER_TENSOR_SQRT] = POWER_OP_SQRT,         [POWER_TENSOR_EXP] = POWER_OP_EXP,
-        [POWER_TENSOR_LOG] = POWER_OP_LOG,           [POWER_TENSOR_TANH] = POWER_OP_TANH,
-        [POWER_TENSOR_ERF] = POWER_OP_ERF,           [POWER_TENSOR_SIGMOID] = POWER_OP_SIGMOID,
-        [POWER_TENSOR_SILU] = POWER_OP_SILU,         [POWER_TENSOR_GELU_ERF] = POWER_OP_GELU_ERF,
-        [POWER_TENSOR_GELU_TANH] = POWER_OP_GELU_TANH, [POWER_TENSOR_RELU] = POWER_OP_RELU,
+        [POWER_TENSOR_NEG] = POWER_OP_NEG,
+        [POWER_TENSOR_ABS] = POWER_OP_ABS,
+        [POWER_TENSOR_SQRT] = POWER_OP_SQRT,
+        [POWER_TENSOR_EXP] = POWER_OP_EXP,
+        [POWER_TENSOR_LOG] = POWER_OP_LOG,
+        [POWER_TENSOR_TANH] = POWER_OP_TANH,
+        [POWER_TENSOR_ERF] = POWER_OP_ERF,
+        [POWER_TENSOR_SIGMOID] = POWER_OP_SIGMOID,
+        [POWER_TENSOR_SILU] = POWER_OP_SILU,
+        [POWER_TENSOR_GELU_ERF] = POWER_OP_GELU_ERF,
+        [POWER_TENSOR_GELU_TANH] = POWER_OP_GELU_TANH,
+        [POWER_TENSOR_RELU] = POWER_OP_RELU,
         [POWER_TENSOR_SOFTPLUS] = POWER_OP_SOFTPLUS,
     };
     if (!usable(b)) return POWER_NO_TENSOR;
@@ -262,7 +267,8 @@ power_tensor power_tensor_reshape(power_graph_builder *b, power_tensor x, uint32
                                   const power_graph_dim *dims) {
     struct power_dim inner[POWER_GRAPH_MAX_RANK];
     if (!usable(b)) return POWER_NO_TENSOR;
-    if (!dims_from(b, rank, dims, inner)) return refuse(b, POWER_INVALID, "invalid dims of", "reshape");
+    if (!dims_from(b, rank, dims, inner))
+        return refuse(b, POWER_INVALID, "invalid dims of", "reshape");
     return power_graph_reshape(b->graph, x, rank, inner);
 }
 

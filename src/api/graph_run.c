@@ -35,7 +35,8 @@ static bool elements(const struct power_graph_value *v, const int64_t *dims, siz
     size_t n = 1;
     for (uint32_t i = 0; i < v->rank; i++) {
         const struct power_dim *d = &v->dims[i];
-        int64_t size = d->symbol == POWER_SYM_NONE ? d->offset : d->scale * dims[d->symbol] + d->offset;
+        int64_t size =
+            d->symbol == POWER_SYM_NONE ? d->offset : d->scale * dims[d->symbol] + d->offset;
         if (size < 0 || !power_mul_size(n, (size_t)size, &n)) return false;
     }
     *out = n;
@@ -45,9 +46,9 @@ static bool elements(const struct power_graph_value *v, const int64_t *dims, siz
 static power_status take_bytes(power_graph_plan *p, uint64_t bytes, power_error *error) {
     struct power_budget *budget = &p->builder->runtime->budget;
     if (!power_budget_take(budget, bytes))
-        return power_fail(error, POWER_LIMIT, "the plan needs %llu bytes more, the runtime has %llu",
-                          (unsigned long long)bytes,
-                          (unsigned long long)power_budget_left(budget));
+        return power_fail(error, POWER_LIMIT,
+                          "the plan needs %llu bytes more, the runtime has %llu",
+                          (unsigned long long)bytes, (unsigned long long)power_budget_left(budget));
     p->bytes += bytes;
     return POWER_OK;
 }
@@ -65,8 +66,8 @@ static power_status make_ports(power_graph_plan *p, const int64_t *maxima, power
                               power_quote(v->name.bytes, v->name.length).text);
         power_status status = take_bytes(p, bytes, error);
         if (status == POWER_OK)
-            status = ops_of(p)->buffer_create(p->builder->runtime->device, bytes, &port->buffer,
-                                              error);
+            status =
+                ops_of(p)->buffer_create(p->builder->runtime->device, bytes, &port->buffer, error);
         if (status != POWER_OK) return status;
     }
     return POWER_OK;
@@ -77,8 +78,8 @@ static power_status compile(power_graph_plan *p, power_error *error) {
     struct power_plan_limits limits = {.fusion = true};
     for (uint32_t i = 0; i < b->n_dims; i++)
         limits.max_dims[power_named_symbol(i)] = b->dims[i].maximum;
-    power_status status = ops_of(p)->plan_compile(b->runtime->device, b->graph, &b->table, &limits,
-                                                  &p->plan, error);
+    power_status status =
+        ops_of(p)->plan_compile(b->runtime->device, b->graph, &b->table, &limits, &p->plan, error);
     if (status != POWER_OK) return status;
     struct power_plan_info info;
     ops_of(p)->plan_info(p->plan, &info);
@@ -140,15 +141,15 @@ static power_status read_sizes(const power_graph_plan *p, const power_graph_size
     for (size_t s = 0; s < n_sizes; s++) {
         uint32_t i = 0;
         const char *name = sizes[s].name ? sizes[s].name : "";
-        while (i < b->n_dims && strcmp(b->dims[i].name, name) != 0) i++;
+        while (i < b->n_dims && strcmp(b->dims[i].name, name) != 0)
+            i++;
         struct power_quoted quoted = power_quote(name, strlen(name));
         if (i == b->n_dims || dims[power_named_symbol(i)] != 0)
             return power_fail(error, POWER_INVALID, "dimension \"%s\" is unknown or given twice",
                               quoted.text);
         if (sizes[s].size < 1 || sizes[s].size > b->dims[i].maximum)
             return power_fail(error, POWER_LIMIT, "dimension \"%s\" is %lld, it must be 1 to %lld",
-                              quoted.text, (long long)sizes[s].size,
-                              (long long)b->dims[i].maximum);
+                              quoted.text, (long long)sizes[s].size, (long long)b->dims[i].maximum);
         dims[power_named_symbol(i)] = sizes[s].size;
     }
     for (uint32_t i = 0; i < b->n_dims; i++)
@@ -159,9 +160,8 @@ static power_status read_sizes(const power_graph_plan *p, const power_graph_size
 }
 
 /* The port that one array of the caller is for, checked and marked as given. */
-static power_status give_port(power_graph_plan *p, const char *name, bool output,
-                              const float *from, float *to, size_t n_elements,
-                              power_error *error) {
+static power_status give_port(power_graph_plan *p, const char *name, bool output, const float *from,
+                              float *to, size_t n_elements, power_error *error) {
     struct power_text text = power_text_of(name ? name : "");
     struct power_quoted quoted = power_quote(text.bytes, text.length);
     for (uint32_t i = 0; i < p->n_ports; i++) {
@@ -219,10 +219,10 @@ static power_status all_given(const power_graph_plan *p, power_error *error) {
     return POWER_OK;
 }
 
-power_status power_graph_plan_run(power_graph_plan *p, const power_graph_size *sizes, size_t n_sizes,
-                                  const power_graph_source *sources, size_t n_sources,
-                                  const power_graph_target *targets, size_t n_targets,
-                                  power_error *error) {
+power_status power_graph_plan_run(power_graph_plan *p, const power_graph_size *sizes,
+                                  size_t n_sizes, const power_graph_source *sources,
+                                  size_t n_sources, const power_graph_target *targets,
+                                  size_t n_targets, power_error *error) {
     if (!p || (n_sizes && !sizes) || (n_sources && !sources) || (n_targets && !targets))
         return power_fail(error, POWER_INVALID, "an argument is NULL");
     struct power_run run = {.bindings = p->bindings, .n_bindings = p->n_ports};

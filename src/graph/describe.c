@@ -89,13 +89,15 @@ static bool put_value(const struct power_graph *g, struct power_buffer *out, pow
 
 static bool put_op(struct power_buffer *out, const struct power_graph_op *op) {
     bool ok = put(out, "%s(", power_op_info(op->code)->name);
-    for (uint32_t i = 0; ok && i < op->n_in; i++) ok = put(out, "%s%%%u", i ? ", " : "", op->in[i]);
+    for (uint32_t i = 0; ok && i < op->n_in; i++)
+        ok = put(out, "%s%%%u", i ? ", " : "", op->in[i]);
     ok = ok && put(out, ") i %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, op->attr.i[0],
                    op->attr.i[1], op->attr.i[2], op->attr.i[3]);
     ok = ok && put(out, " f %08" PRIx32 " %08" PRIx32 " %08" PRIx32 " %08" PRIx32 " ->",
                    bits_of(op->attr.f[0]), bits_of(op->attr.f[1]), bits_of(op->attr.f[2]),
                    bits_of(op->attr.f[3]));
-    for (uint32_t i = 0; ok && i < op->n_out; i++) ok = put(out, " %%%u", op->out[i]);
+    for (uint32_t i = 0; ok && i < op->n_out; i++)
+        ok = put(out, " %%%u", op->out[i]);
     return ok && put(out, " # %s\n", power_quote(op->label.bytes, op->label.length).text);
 }
 
@@ -103,14 +105,17 @@ power_status power_graph_describe(const struct power_graph *g, struct power_buff
                                   power_error *error) {
     size_t first = out->length;
     bool ok = put_pieces(g, out) && put_ropes(g, out);
-    for (power_value i = 1; ok && i < g->n_values; i++) ok = put_value(g, out, i);
-    for (uint32_t i = 0; ok && i < g->n_ops; i++) ok = put_op(out, &g->ops[i]);
+    for (power_value i = 1; ok && i < g->n_values; i++)
+        ok = put_value(g, out, i);
+    for (uint32_t i = 0; ok && i < g->n_ops; i++)
+        ok = put_op(out, &g->ops[i]);
     if (!ok) return power_fail_memory(error, out->length, "graph listing");
     struct power_digest digest;
     char hex[65];
     power_status status = power_sha256_once(out->bytes + first, out->length - first, &digest);
     if (status != POWER_OK) return power_fail(error, status, "graph listing: digest failed");
     power_digest_hex(&digest, hex);
-    if (!put(out, "sha256 %s\n", hex)) return power_fail_memory(error, out->length, "graph listing");
+    if (!put(out, "sha256 %s\n", hex))
+        return power_fail_memory(error, out->length, "graph listing");
     return POWER_OK;
 }

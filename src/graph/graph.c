@@ -92,8 +92,7 @@ static bool dims_valid(uint32_t rank, const struct power_dim *dims) {
 power_value power_graph_add_input(struct power_graph *g, const char *name, enum power_dtype dtype,
                                   uint32_t rank, const struct power_dim *dims) {
     if (g->error.status != POWER_OK) return POWER_NO_VALUE;
-    if (dtype != POWER_DTYPE_F32)
-        return refuse(g, POWER_UNSUPPORTED, "input", "inputs are F32");
+    if (dtype != POWER_DTYPE_F32) return refuse(g, POWER_UNSUPPORTED, "input", "inputs are F32");
     if (!dims_valid(rank, dims)) return refuse(g, POWER_INVALID, "input", "invalid dims");
     struct power_graph_value v = {.kind = POWER_VALUE_TENSOR, .dtype = dtype, .rank = rank};
     memcpy(v.dims, dims, rank * sizeof *dims);
@@ -152,7 +151,8 @@ static const char *piece_fault(const struct power_piece *p) {
             return "q8_0 kv needs head dims that 32 divides";
         return NULL;
     case POWER_PIECE_RECURRENT:
-        if (!p->n_heads || !p->n_k_heads || !p->d_k || !p->d_v) return "heads and dims must not be 0";
+        if (!p->n_heads || !p->n_k_heads || !p->d_k || !p->d_v)
+            return "heads and dims must not be 0";
         if (p->n_heads > 65536 || p->d_k > 65536 || p->d_v > 65536)
             return "heads and dims are at most 65536";
         if (p->n_heads % p->n_k_heads) return "key heads must divide value heads";
@@ -305,7 +305,8 @@ power_status power_graph_finish(struct power_graph *g, power_error *error) {
         return g->error.status;
     }
     uint32_t outputs = 0;
-    for (uint32_t i = 1; i < g->n_values; i++) outputs += g->values[i].is_output;
+    for (uint32_t i = 1; i < g->n_values; i++)
+        outputs += g->values[i].is_output;
     if (outputs == 0) return power_fail(error, POWER_INVALID, "the graph has no output");
     return POWER_OK;
 }

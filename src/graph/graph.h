@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The graph: a static single-assignment list of typed operators over typed values.
- * Input: calls of a builder (a family file, an importer, the public API). Output: an immutable graph
- * that a device compiles. Owner: whoever created it. Threads: one while building, any after.
- * Bounds: at most POWER_GRAPH_MAX_VALUES values; all memory from one arena with a declared maximum. */
+ * Input: calls of a builder (a family file, an importer, the public API). Output: an immutable
+ * graph that a device compiles. Owner: whoever created it. Threads: one while building, any after.
+ * Bounds: at most POWER_GRAPH_MAX_VALUES values; all memory from one arena with a declared maximum.
+ */
 #ifndef POWER_GRAPH_GRAPH_H
 #define POWER_GRAPH_GRAPH_H
 
@@ -20,7 +21,8 @@
 typedef uint32_t power_value; /* index into values; 0 is "none" */
 #define POWER_NO_VALUE 0u
 
-/* ---- dimensions: scale * symbol + offset; a constant has symbol POWER_SYM_NONE and scale 0 ---- */
+/* ---- dimensions: scale * symbol + offset; a constant has symbol POWER_SYM_NONE and scale 0 ----
+ */
 enum power_symbol {
     POWER_SYM_NONE = 0,
     POWER_SYM_ROWS,      /* T, run time */
@@ -94,7 +96,8 @@ enum power_piece_kind { POWER_PIECE_KV = 1, POWER_PIECE_RECURRENT, POWER_PIECE_C
 struct power_piece {
     enum power_piece_kind kind;
     uint32_t n_layers; /* layers of the model that use this piece, numbered 0.. inside it */
-    /* KV: paged blocks of 64 tokens; window 0 = full, else a query sees the last `window` positions */
+    /* KV: paged blocks of 64 tokens; window 0 = full, else a query sees the last `window` positions
+     */
     uint32_t n_kv_heads, k_dim, v_dim, window;
     enum power_dtype kv_dtype; /* F32, F16 or Q8_0 */
     /* RECURRENT (gated delta net): per value head a d_k x d_v plane; inputs logged per row */
@@ -105,27 +108,28 @@ struct power_piece {
 
 /* Rotary table made by `prepare`: inv_freq computed by the family, rounded to binary32. */
 struct power_rope_table {
-    uint32_t rot_dim;       /* rotated dims of a head, even */
-    const float *inv_freq;  /* [rot_dim / 2], short (or only) factors */
-    const float *inv_freq_long; /* longrope: used when the declared context exceeds `original_context` */
+    uint32_t rot_dim;      /* rotated dims of a head, even */
+    const float *inv_freq; /* [rot_dim / 2], short (or only) factors */
+    const float
+        *inv_freq_long; /* longrope: used when the declared context exceeds `original_context` */
     uint32_t original_context;
     double factor, factor_long; /* attention factor on cos and sin */
 };
 
 /* ---- operators ----
- * X(CODE, "name", min inputs, max inputs, outputs). Shapes: [T, n] means rank 2 with any leading dim.
- * attr.i / attr.f meaning follows each group; unused are 0. */
+ * X(CODE, "name", min inputs, max inputs, outputs). Shapes: [T, n] means rank 2 with any leading
+ * dim. attr.i / attr.f meaning follows each group; unused are 0. */
 #define POWER_OP_MAP(X)                                                                            \
     /* view */                                                                                     \
     X(RESHAPE, "reshape", 1, 1, 1) /* out dims in the out value */                                 \
     X(SLICE, "slice", 1, 1, 1)     /* last dim as groups of i0: keep [i1, i1+i2) of each group */  \
     X(CONCAT, "concat", 2, 8, 1)   /* along the last dim */                                        \
     /* product */                                                                                  \
-    X(QUANTISE, "quantise", 1, 1, 1)               /* i0 = block, 32 or 256 */                     \
-    X(LINEAR, "linear", 2, 3, 1)                   /* x|qrow, weight, bias? */                     \
-    X(LINEAR_GROUPED, "linear_grouped", 3, 3, 1)   /* x|qrow of T or E rows, weight, routes -> E */ \
-    X(MATMUL, "matmul", 2, 2, 1)                   /* [m, k] x [k, n], R-chain over k */           \
-    /* pointwise, two inputs: same dims, or the second is [n] (last dim), one element, or one       \
+    X(QUANTISE, "quantise", 1, 1, 1)             /* i0 = block, 32 or 256 */                       \
+    X(LINEAR, "linear", 2, 3, 1)                 /* x|qrow, weight, bias? */                       \
+    X(LINEAR_GROUPED, "linear_grouped", 3, 3, 1) /* x|qrow of T or E rows, weight, routes -> E */  \
+    X(MATMUL, "matmul", 2, 2, 1)                 /* [m, k] x [k, n], R-chain over k */             \
+    /* pointwise, two inputs: same dims, or the second is [n] (last dim), one element, or one      \
      * element a row (the same leading dims, last dim 1) */                                        \
     X(ADD, "add", 2, 2, 1)                                                                         \
     X(SUB, "sub", 2, 2, 1)                                                                         \
@@ -153,15 +157,16 @@ struct power_rope_table {
     X(SUM, "sum", 1, 1, 1)                                                                         \
     X(MEAN, "mean", 1, 1, 1)                                                                       \
     X(SOFTMAX, "softmax", 1, 1, 1)                                                                 \
-    X(RMS_NORM, "rms_norm", 1, 2, 1)     /* x, w? [group or n]; f0 = eps; i0 = group */            \
-    X(LAYER_NORM, "layer_norm", 1, 3, 1) /* x, w?, b?; f0 = eps */                                 \
+    X(RMS_NORM, "rms_norm", 1, 2, 1)       /* x, w? [group or n]; f0 = eps; i0 = group */          \
+    X(LAYER_NORM, "layer_norm", 1, 3, 1)   /* x, w?, b?; f0 = eps */                               \
     X(L2_NORM, "l2_norm", 1, 1, 1)         /* x / max(sqrtf(sum), f0); i0 = group */               \
     X(L2_NORM_EPS, "l2_norm_eps", 1, 1, 1) /* x * (1 / sqrtf(sum + f0)); i0 = group */             \
     /* sequence */                                                                                 \
-    X(ROPE, "rope", 2, 2, 1)           /* x, rope index; i0 = head_dim, i1 = enum power_rope_mode */ \
+    X(ROPE, "rope", 2, 2, 1) /* x, rope index; i0 = head_dim, i1 = enum power_rope_mode */         \
     X(KV_APPEND, "kv_append", 3, 3, 1) /* state, k [T, kv*k_dim], v -> state */                    \
-    X(ATTEND, "attend", 2, 2, 1) /* q [T, heads*k_dim], state; f0 scale, f1 cap (0 off); i0 heads */ \
-    X(CONV_STEP, "conv_step", 3, 3, 2) /* x [T, ch], state, w [ch, kernel] -> y, state */          \
+    X(ATTEND, "attend", 2, 2,                                                                      \
+      1) /* q [T, heads*k_dim], state; f0 scale, f1 cap (0 off); i0 heads */                       \
+    X(CONV_STEP, "conv_step", 3, 3, 2)   /* x [T, ch], state, w [ch, kernel] -> y, state */        \
     X(DELTA_RULE, "delta_rule", 6, 6, 2) /* q [T, kh*dk], k, v [T, vh*dv], g [T, vh] (decay, exp   \
                                             already taken), beta [T, vh], state -> o, state;       \
                                             i0: key head of value head h: 0: h / (vh / kh), as     \
@@ -169,10 +174,10 @@ struct power_rope_table {
     /* routing */                                                                                  \
     X(ROUTE, "route", 1, 1, 1) /* router logits [T, experts]; i0 used, i1 enum power_route_mode,   \
                                   f0 normalise eps (< 0: do not normalise), f1 scale */            \
-    X(MOE_COMBINE, "moe_combine", 2, 4, 1) /* y [E, n], routes -> [T, n]; then the shared expert's  \
+    X(MOE_COMBINE, "moe_combine", 2, 4, 1) /* y [E, n], routes -> [T, n]; then the shared expert's \
                                               [T, n]? added last, times its gate [T, 1]? by fma */ \
     /* ends */                                                                                     \
-    X(EMBED, "embed", 2, 2, 1) /* weight, ids -> [T, cols] */                                      \
+    X(EMBED, "embed", 2, 2, 1)             /* weight, ids -> [T, cols] */                          \
     X(SELECT_ROWS, "select_rows", 2, 2, 1) /* x [T, n], out_rows -> [O, n] */
 
 enum power_op {
@@ -235,8 +240,8 @@ power_status power_graph_create_internal(const power_allocator *allocator, struc
                                          power_error *error) POWER_MUST_USE;
 void power_graph_destroy_internal(struct power_graph *graph);
 
-/* ---- builder: each call checks kinds and shapes by the operator's shape rule; the first error is kept
- * in graph->error with the label, and every later call returns POWER_NO_VALUE ---- */
+/* ---- builder: each call checks kinds and shapes by the operator's shape rule; the first error is
+ * kept in graph->error with the label, and every later call returns POWER_NO_VALUE ---- */
 void power_graph_set_label(struct power_graph *g, const char *format, ...) POWER_PRINTF(2, 3);
 power_value power_graph_add_input(struct power_graph *g, const char *name, enum power_dtype dtype,
                                   uint32_t rank, const struct power_dim *dims);
@@ -277,7 +282,8 @@ power_value power_graph_kv_append(struct power_graph *g, power_value state, powe
 power_value power_graph_attend(struct power_graph *g, power_value q, power_value state,
                                uint32_t n_heads, float scale, float cap);
 
-/* Activation block that a weight type's products read: 256, 32, or 0 for float products (F32, F16, BF16). */
+/* Activation block that a weight type's products read: 256, 32, or 0 for float products (F32, F16,
+ * BF16). */
 uint32_t power_dtype_activation_block(enum power_dtype dtype);
 
 /* Final check: every op valid, outputs marked. */

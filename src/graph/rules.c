@@ -69,8 +69,8 @@ static power_status want_kind(call *c, uint32_t i, enum power_value_kind kind, c
 static power_status want_tensor(call *c, uint32_t i) {
     TRY(want_kind(c, i, POWER_VALUE_TENSOR, "a tensor"));
     if (!power_dim_is_const(c->in[i]->dims[c->in[i]->rank - 1]))
-        return power_fail(c->error, POWER_UNSUPPORTED, "input %u has a last dim that is not constant",
-                          i);
+        return power_fail(c->error, POWER_UNSUPPORTED,
+                          "input %u has a last dim that is not constant", i);
     return POWER_OK;
 }
 
@@ -143,7 +143,8 @@ static power_status want_group(call *c, int64_t n, int64_t *out_group) {
 static power_status want_range(call *c, const char *name, int64_t got, int64_t low, int64_t high) {
     if (got >= low && got <= high) return POWER_OK;
     return power_fail(c->error, POWER_INVALID,
-                      "%s is %" PRId64 ", it must be %" PRId64 " to %" PRId64, name, got, low, high);
+                      "%s is %" PRId64 ", it must be %" PRId64 " to %" PRId64, name, got, low,
+                      high);
 }
 
 static const struct power_piece *piece_of(call *c, uint32_t i) {
@@ -286,7 +287,8 @@ static power_status rule_matmul(call *c) {
     TRY(want_tensor(c, 1));
     const value *b = c->in[1];
     if (b->rank != 2 || !power_dim_is_const(b->dims[0]))
-        return power_fail(c->error, POWER_INVALID, "input 1 is %s, it must be [k, n] with constant k",
+        return power_fail(c->error, POWER_INVALID,
+                          "input 1 is %s, it must be [k, n] with constant k",
                           power_dims_format(b).text);
     TRY(want_last(c, 0, b->dims[0].offset));
     c->out[0] = like(c->in[0], last(b));

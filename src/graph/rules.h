@@ -11,7 +11,7 @@ struct power_shape_call {
     const struct power_graph *graph;
     const struct power_graph_op *op;
     const struct power_graph_value *in[POWER_GRAPH_MAX_IN]; /* NULL: optional input not given */
-    struct power_graph_value out[POWER_GRAPH_MAX_OUT];      /* RESHAPE: out[0] has the wanted dims */
+    struct power_graph_value out[POWER_GRAPH_MAX_OUT]; /* RESHAPE: out[0] has the wanted dims */
     power_error *error;
 };
 

@@ -37,8 +37,8 @@ void kit_open(struct kit *kit, uint32_t threads, uint32_t features, bool apart, 
     memset(kit, 0, sizeof *kit);
     struct power_cpu_options options = {threads, features, apart};
     kit->allocator = (power_allocator){kit, count_alloc, count_release};
-    kit_must(power_cpu_device_open(&kit->allocator, &options, &kit->device, &error),
-             &error, "device");
+    kit_must(power_cpu_device_open(&kit->allocator, &options, &kit->device, &error), &error,
+             "device");
     kit->ops = power_device_base(kit->device)->ops;
     kit->table.weights = kit->weights;
     kit->seed = 1;
@@ -68,7 +68,8 @@ void kit_close(struct kit *kit) {
 /* Bytes of one block: finite scales of about 2^-7, random codes. */
 static void fill_block(enum power_dtype dtype, struct power_dtype_info info, unsigned char *block,
                        uint64_t *seed) {
-    for (uint32_t i = 0; i < info.block_bytes; i++) block[i] = (unsigned char)kit_random(seed);
+    for (uint32_t i = 0; i < info.block_bytes; i++)
+        block[i] = (unsigned char)kit_random(seed);
     if (dtype == POWER_DTYPE_F32) {
         float f = kit_random_float(seed) * 0.1f;
         memcpy(block, &f, sizeof f);
@@ -87,8 +88,8 @@ static void fill_block(enum power_dtype dtype, struct power_dtype_info info, uns
 static void pack(struct kit *kit, struct power_device_weight *w, const unsigned char *raw) {
     power_error error = {0};
     uint64_t bytes = 0, units = 0;
-    uint32_t recipe = kit->ops->pack_recipe(kit->device, w->dtype, w->rows, w->cols, w->slices,
-                                            &bytes, &units);
+    uint32_t recipe =
+        kit->ops->pack_recipe(kit->device, w->dtype, w->rows, w->cols, w->slices, &bytes, &units);
     if (!recipe) return;
     w->packed_recipe = recipe;
     kit_must(kit->ops->buffer_create(kit->device, bytes, &w->packed, &error), &error, "buffer");
@@ -140,7 +141,8 @@ static void kit_ropes(const struct kit *kit, struct kit_step *out) {
         for (uint32_t i = 0; i < 2 * half; i++)
             out->rope[r * 2 * half + i] = kit_random_float(&seed);
     }
-    for (uint32_t i = 0; i < kit->graph->n_ropes; i++) out->step.rope[i] = out->rope;
+    for (uint32_t i = 0; i < kit->graph->n_ropes; i++)
+        out->step.rope[i] = out->rope;
 }
 
 void kit_step_make(const struct kit *kit, struct kit_step *out, uint32_t first_seq, uint32_t n_seqs,

@@ -30,7 +30,8 @@ struct kit {
 /* No weights, no graph yet; limits at the kit's maxima. */
 void kit_open(struct kit *kit, uint32_t threads, uint32_t features, bool apart, bool fusion);
 void kit_close(struct kit *kit);
-/* A random matrix in the weight table and its value in the graph; packed where the device wants it. */
+/* A random matrix in the weight table and its value in the graph; packed where the device wants it.
+ */
 power_value kit_weight(struct kit *kit, enum power_dtype dtype, uint32_t rows, uint32_t cols,
                        uint32_t slices);
 /* Finishes the graph, compiles, makes zeroed pools. */

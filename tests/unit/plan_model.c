@@ -25,10 +25,11 @@ static power_value attention(struct model *m, power_value x, uint32_t layer, uin
     power_graph_set_label(g, "blk.%u.attn", layer);
     power_value q = power_graph_linear(g, x, weight(m, dtype, HEADS * HEAD_DIM, HIDDEN),
                                        vector(m, HEADS * HEAD_DIM));
-    power_value k = power_graph_linear(g, x, weight(m, dtype, KV_HEADS * HEAD_DIM, HIDDEN),
-                                       POWER_NO_VALUE);
-    power_value v = power_graph_linear(g, x, weight(m, POWER_DTYPE_Q8_0, KV_HEADS * HEAD_DIM, HIDDEN),
-                                       vector(m, KV_HEADS * HEAD_DIM));
+    power_value k =
+        power_graph_linear(g, x, weight(m, dtype, KV_HEADS * HEAD_DIM, HIDDEN), POWER_NO_VALUE);
+    power_value v =
+        power_graph_linear(g, x, weight(m, POWER_DTYPE_Q8_0, KV_HEADS * HEAD_DIM, HIDDEN),
+                           vector(m, KV_HEADS * HEAD_DIM));
     q = power_graph_rms_norm(g, q, vector(m, HEAD_DIM), HEAD_DIM, 1e-6f);
     k = power_graph_rms_norm(g, k, vector(m, HEAD_DIM), HEAD_DIM, 1e-6f);
     q = power_graph_rope(g, q, 0, HEAD_DIM, POWER_ROPE_HALVES);
@@ -107,8 +108,7 @@ static power_value norm(struct model *m, power_value h) {
     return power_graph_rms_norm(m->kit.graph, h, vector(m, HIDDEN), 0, 1e-6f);
 }
 
-void model_open(struct model *m, uint32_t threads, uint32_t features, bool apart,
-                       bool fusion) {
+void model_open(struct model *m, uint32_t threads, uint32_t features, bool apart, bool fusion) {
     kit_open(&m->kit, threads, features, apart, fusion);
     struct power_graph *g = m->kit.graph;
     struct power_piece kv = {.kind = POWER_PIECE_KV,

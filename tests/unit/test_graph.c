@@ -21,15 +21,15 @@ static struct power_graph *create(void) {
 
 /* Values that the cases below choose from; one fresh graph a case. */
 struct values {
-    power_value t64;      /* [T, 64] */
-    power_value t32;      /* [T, 32] */
-    power_value t256;     /* [T, 256] */
-    power_value two_t64;  /* [2T, 64] */
-    power_value o64;      /* [O, 64] */
-    power_value t1;       /* [T, 1] */
-    power_value c64;      /* [5, 64] */
-    power_value k64;      /* [64, 8] */
-    power_value v64, v32, v1; /* vectors */
+    power_value t64;                /* [T, 64] */
+    power_value t32;                /* [T, 32] */
+    power_value t256;               /* [T, 256] */
+    power_value two_t64;            /* [2T, 64] */
+    power_value o64;                /* [O, 64] */
+    power_value t1;                 /* [T, 1] */
+    power_value c64;                /* [5, 64] */
+    power_value k64;                /* [64, 8] */
+    power_value v64, v32, v1;       /* vectors */
     power_value w, wq, wk, experts; /* [16, 64] F32, Q8_0, [16, 256] Q4_K, 3 x [16, 64] F32 */
     power_value q32, routes, e16, state, conv, plane, ids, out_rows, rope;
     power_value filter; /* [64, 4] */
@@ -195,11 +195,23 @@ static const struct shape_case CASES[] = {
     {POWER_OP_CONV_STEP, 3, {AT(t64), AT(conv), AT(filter)}, {0}, {0}, NULL},
     {POWER_OP_CONV_STEP, 3, {AT(t64), AT(conv), AT(w)}, {0}, {0}, "must be [64, 4]"},
     {POWER_OP_CONV_STEP, 3, {AT(t32), AT(conv), AT(filter)}, {0}, {0}, "must be 64"},
-    {POWER_OP_DELTA_RULE, 6, {AT(t32), AT(t32), AT(t64), AT(t1), AT(t1), AT(plane)}, {0}, {0},
+    {POWER_OP_DELTA_RULE,
+     6,
+     {AT(t32), AT(t32), AT(t64), AT(t1), AT(t1), AT(plane)},
+     {0},
+     {0},
      "must be 2"},
-    {POWER_OP_DELTA_RULE, 6, {AT(t64), AT(t32), AT(t64), AT(t1), AT(t1), AT(plane)}, {0}, {0},
+    {POWER_OP_DELTA_RULE,
+     6,
+     {AT(t64), AT(t32), AT(t64), AT(t1), AT(t1), AT(plane)},
+     {0},
+     {0},
      "must be 32"},
-    {POWER_OP_DELTA_RULE, 6, {AT(t32), AT(t32), AT(t64), AT(t1), AT(t1), AT(state)}, {0}, {0},
+    {POWER_OP_DELTA_RULE,
+     6,
+     {AT(t32), AT(t32), AT(t64), AT(t1), AT(t1), AT(state)},
+     {0},
+     {0},
      "another kind"},
     {POWER_OP_ROUTE, 1, {AT(t32)}, {33}, {0}, "experts used is 33"},
     {POWER_OP_ROUTE, 1, {AT(o64)}, {2}, {0}, "[T, n]"},
@@ -217,7 +229,8 @@ static void run_case(const struct shape_case *c) {
     struct values v = add_values(g);
     power_value all[sizeof v / sizeof(power_value)], in[6] = {0}, outs[POWER_GRAPH_MAX_OUT];
     memcpy(all, &v, sizeof v);
-    for (uint32_t i = 0; i < c->n_in; i++) in[i] = all[c->in[i]];
+    for (uint32_t i = 0; i < c->n_in; i++)
+        in[i] = all[c->in[i]];
     struct power_op_attr attr = {.i = {c->i[0], c->i[1], c->i[2]}, .f = {c->f[0], c->f[1]}};
     power_value out = power_graph_add_op(g, c->code, in, c->n_in, &attr, outs);
     const char *name = power_op_info(c->code)->name;
@@ -349,12 +362,9 @@ static void test_pieces_and_weights(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shape_rules),
-        cmocka_unit_test(test_reshape),
-        cmocka_unit_test(test_first_error_stays),
-        cmocka_unit_test(test_quantised_rows_are_shared),
-        cmocka_unit_test(test_describe),
-        cmocka_unit_test(test_pieces_and_weights),
+        cmocka_unit_test(test_shape_rules),       cmocka_unit_test(test_reshape),
+        cmocka_unit_test(test_first_error_stays), cmocka_unit_test(test_quantised_rows_are_shared),
+        cmocka_unit_test(test_describe),          cmocka_unit_test(test_pieces_and_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

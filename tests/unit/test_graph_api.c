@@ -77,16 +77,19 @@ static void plain(const float *x, float *p) {
     float h[HIDDEN], sum = 0;
     for (int i = 0; i < HIDDEN; i++) {
         float a = 0;
-        for (int j = 0; j < INPUTS; j++) a += W1[i][j] * x[j];
+        for (int j = 0; j < INPUTS; j++)
+            a += W1[i][j] * x[j];
         h[i] = a + B1[i] > 0 ? a + B1[i] : 0;
     }
     for (int i = 0; i < CLASSES; i++) {
         float a = 0;
-        for (int j = 0; j < HIDDEN; j++) a += W2[i][j] * h[j];
+        for (int j = 0; j < HIDDEN; j++)
+            a += W2[i][j] * h[j];
         p[i] = expf(a);
         sum += p[i];
     }
-    for (int i = 0; i < CLASSES; i++) p[i] /= sum;
+    for (int i = 0; i < CLASSES; i++)
+        p[i] /= sum;
 }
 
 static void test_mlp(void **state) {
@@ -120,8 +123,8 @@ static void test_wrong_runs(void **state) {
     assert_int_equal(run(plan, 0, p, scores, &error), POWER_LIMIT);
     power_graph_size size = {"batch", 2}, wrong = {"bath", 2};
     power_graph_source source = {"x", &X[0][0], 2 * INPUTS}, shorter = {"x", &X[0][0], INPUTS};
-    power_graph_target targets[3] = {{"p", p, 2 * CLASSES}, {"scores", scores, 2 * CLASSES},
-                                     {"p", p, 2 * CLASSES}};
+    power_graph_target targets[3] = {
+        {"p", p, 2 * CLASSES}, {"scores", scores, 2 * CLASSES}, {"p", p, 2 * CLASSES}};
     assert_int_equal(power_graph_plan_run(plan, &wrong, 1, &source, 1, targets, 2, &error),
                      POWER_INVALID);
     assert_non_null(strstr(error.message, "\"bath\""));
@@ -137,7 +140,8 @@ static void test_wrong_runs(void **state) {
     assert_int_equal(power_graph_plan_run(plan, &size, 1, &source, 1, targets, 3, &error),
                      POWER_INVALID);
     assert_non_null(strstr(error.message, "given twice"));
-    for (int i = 0; i < BATCH * CLASSES; i++) assert_true(p[i] == 0); /* nothing was written */
+    for (int i = 0; i < BATCH * CLASSES; i++)
+        assert_true(p[i] == 0); /* nothing was written */
     power_graph_plan_destroy(plan);
     power_graph_builder_destroy(b);
 }
@@ -171,7 +175,8 @@ static void test_mistakes(void **state) {
     (void)power_graph_input(b, "x", 2, dims);
     expect_mistake(b, POWER_INVALID, "a name of its own");
     b = builder();
-    for (int i = 0; i < 5; i++) (void)power_graph_named_dim(b, "abcde" + i, 4);
+    for (int i = 0; i < 5; i++)
+        (void)power_graph_named_dim(b, "abcde" + i, 4);
     expect_mistake(b, POWER_INVALID, "at most 4");
     b = builder();
     (void)power_graph_input(b, "x", 2, dims);
@@ -200,7 +205,8 @@ static void test_quantised_and_shapes(void **state) {
     if (status != POWER_OK) fail_msg("%s", error.message);
     assert_int_equal(power_tensor_softmax(b, y), POWER_NO_TENSOR); /* frozen */
     float in[2 * 3 * 32], out[2 * 3 * 2];
-    for (int i = 0; i < 2 * 3 * 32; i++) in[i] = (float)(i / 32 + 1); /* rows of 1, 2, ... */
+    for (int i = 0; i < 2 * 3 * 32; i++)
+        in[i] = (float)(i / 32 + 1); /* rows of 1, 2, ... */
     power_graph_size sizes[2] = {{"b", 3}, {"a", 2}};
     power_graph_source source = {"x", in, 2 * 3 * 32};
     power_graph_target target = {"y", out, 2 * 3 * 2};
@@ -237,8 +243,8 @@ static void test_memory_limit(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mlp),      cmocka_unit_test(test_wrong_runs),
-        cmocka_unit_test(test_mistakes), cmocka_unit_test(test_quantised_and_shapes),
+        cmocka_unit_test(test_mlp),          cmocka_unit_test(test_wrong_runs),
+        cmocka_unit_test(test_mistakes),     cmocka_unit_test(test_quantised_and_shapes),
         cmocka_unit_test(test_memory_limit),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* One plan, one answer: a random model with attention, experts, convolution and delta rule gives the
- * same bits with fusion on and off, with 1 to 3 threads, on every instruction set, on the device with
- * memory of its own, in one step or many, alone or in company.
- * Input: a seed. Output: cmocka's verdict. Threads: the pool's. Bounds: those of plan_kit.h. */
+/* One plan, one answer: a random model with attention, experts, convolution and delta rule gives
+ * the same bits with fusion on and off, with 1 to 3 threads, on every instruction set, on the
+ * device with memory of its own, in one step or many, alone or in company. Input: a seed. Output:
+ * cmocka's verdict. Threads: the pool's. Bounds: those of plan_kit.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,8 @@ static void step(struct model *m, uint32_t first_seq, uint32_t n_seqs, const uin
     kit_step_make(&m->kit, s, first_seq, n_seqs, length, n, VOCAB);
     struct kit_io io = {m->logits, NULL, out, (size_t)s->step.n_rows * VOCAB};
     kit_must(kit_run(&m->kit, &s->step, NULL, &io, 1, faults, &error), &error, "run");
-    for (uint32_t r = 0; r < s->step.n_rows; r++) assert_int_equal(faults[r], 0);
+    for (uint32_t r = 0; r < s->step.n_rows; r++)
+        assert_int_equal(faults[r], 0);
     free(s);
 }
 

@@ -142,9 +142,9 @@ static void test_reductions(void **state) {
 
 static void test_products(void **state) {
     (void)state;
-    static const enum power_dtype TYPES[] = {POWER_DTYPE_F32,  POWER_DTYPE_F16,  POWER_DTYPE_BF16,
-                                             POWER_DTYPE_Q8_0, POWER_DTYPE_Q5_0, POWER_DTYPE_Q4_K,
-                                             POWER_DTYPE_Q6_K, POWER_DTYPE_Q5_K, POWER_DTYPE_IQ4_NL};
+    static const enum power_dtype TYPES[] = {
+        POWER_DTYPE_F32,  POWER_DTYPE_F16,  POWER_DTYPE_BF16, POWER_DTYPE_Q8_0,  POWER_DTYPE_Q5_0,
+        POWER_DTYPE_Q4_K, POWER_DTYPE_Q6_K, POWER_DTYPE_Q5_K, POWER_DTYPE_IQ4_NL};
     for (size_t t = 0; t < sizeof TYPES / sizeof *TYPES; t++) {
         struct one *o = open_one(true);
         uint32_t k = 512, n = 72; /* not a whole number of tiles */
@@ -155,15 +155,21 @@ static void test_products(void **state) {
         size_t stride = k / info.block_elements * info.block_bytes;
         unsigned char *raw = malloc(stride * n);
         power_error error = {0};
-        kit_must(o->kit.ops->download(o->kit.device, o->kit.weights[0].raw, 0, raw, stride * n,
-                                      &error),
-                 &error, "download");
+        kit_must(
+            o->kit.ops->download(o->kit.device, o->kit.weights[0].raw, 0, raw, stride * n, &error),
+            &error, "download");
         uint32_t block = power_dtype_activation_block(TYPES[t]);
         int8_t *q = calloc(ROWS * k + 64, 1);
         float *d = calloc(ROWS * k, sizeof *d);
         int16_t *sums = calloc(ROWS * k, sizeof *sums);
-        struct power_product p = {.dtype = TYPES[t], .raw = raw, .raw_stride = stride, .k = k,
-                                  .n_outs = n, .x = o->a, .x_stride = k, .y = o->want,
+        struct power_product p = {.dtype = TYPES[t],
+                                  .raw = raw,
+                                  .raw_stride = stride,
+                                  .k = k,
+                                  .n_outs = n,
+                                  .x = o->a,
+                                  .x_stride = k,
+                                  .y = o->want,
                                   .y_stride = n,
                                   .qx = {q, d, sums, k, block ? k / block : 0, k / 16, block}};
         for (size_t r = 0; block && r < ROWS; r++)
@@ -206,10 +212,12 @@ static void test_views(void **state) {
         o->y = power_graph_reshape(g, all, 2, dims);
         for (size_t r = 0, at = 0; r < ROWS; r++) {
             const float *x = o->a + r * N;
-            for (size_t c = 16; c < 48; c++) o->want[at++] = -x[c];
+            for (size_t c = 16; c < 48; c++)
+                o->want[at++] = -x[c];
             for (size_t c = 0; c < N; c++)
                 if (c % 8 >= 2 && c % 8 < 6) o->want[at++] = x[c];
-            for (size_t c = 0; c < N; c++) o->want[at++] = x[c];
+            for (size_t c = 0; c < N; c++)
+                o->want[at++] = x[c];
         }
         run_one(o, N, 0, 176, "views");
         /* A reshape of a slice has to copy. */
@@ -280,10 +288,14 @@ static int setup(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unary),      cmocka_unit_test(test_binary),
-        cmocka_unit_test(test_glu),        cmocka_unit_test(test_reductions),
-        cmocka_unit_test(test_products),   cmocka_unit_test(test_matmul),
-        cmocka_unit_test(test_views),      cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_unary),
+        cmocka_unit_test(test_binary),
+        cmocka_unit_test(test_glu),
+        cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_views),
+        cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_unsupported_type),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

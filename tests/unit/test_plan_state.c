@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* State on the device: rollback by replay, forks, save and load between devices; marks of faulty rows;
- * the memory plan; runs that allocate nothing; steps that are refused.
- * Input: the random model. Output: cmocka's verdict. Threads: the pool's. Bounds: plan_kit.h. */
+/* State on the device: rollback by replay, forks, save and load between devices; marks of faulty
+ * rows; the memory plan; runs that allocate nothing; steps that are refused. Input: the random
+ * model. Output: cmocka's verdict. Threads: the pool's. Bounds: plan_kit.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +72,8 @@ static float *straight(void) {
     return out;
 }
 
-static void same(const struct run *r, const float *all, uint32_t from, uint32_t n, const char *what) {
+static void same(const struct run *r, const float *all, uint32_t from, uint32_t n,
+                 const char *what) {
     for (size_t i = 0; i < (size_t)n * VOCAB; i++)
         if (memcmp(&r->logits[i], &all[(size_t)from * VOCAB + i], sizeof(float)) != 0)
             fail_msg("%s: row %zu differs", what, from + i / VOCAB);
@@ -187,9 +188,9 @@ static void poison_token(struct run *r, uint32_t id) {
     power_error error = {0};
     const struct power_device_weight *w = &r->m.kit.weights[0]; /* Q8_0, 34 bytes a block */
     unsigned char infinity[2] = {0x00, 0x7c};
-    kit_must(r->m.kit.ops->upload(r->m.kit.device, w->raw, id * w->cols / 32 * 34, infinity, 2,
-                                  &error),
-             &error, "upload");
+    kit_must(
+        r->m.kit.ops->upload(r->m.kit.device, w->raw, id * w->cols / 32 * 34, infinity, 2, &error),
+        &error, "upload");
 }
 
 static void test_faults(void **state) {
@@ -220,7 +221,8 @@ static void test_faults(void **state) {
         bool same_ids = true; /* sequence 1's logits are those of a clean step */
         struct kit_step plain;
         kit_step_make(&r->m.kit, &plain, 1, 1, length, n + 1, VOCAB);
-        for (uint32_t row = 0; row < TOTAL - 10; row++) same_ids &= plain.ids[row] == clean[row];
+        for (uint32_t row = 0; row < TOTAL - 10; row++)
+            same_ids &= plain.ids[row] == clean[row];
         if (same_ids)
             assert_memory_equal(r->logits + 3 * VOCAB, all, (TOTAL - 10) * VOCAB * sizeof *all);
         close_run(r);
@@ -364,20 +366,22 @@ static void test_refused_steps(void **state) {
     r->step.step.commands = r->commands;
     r->step.step.n_commands = 1;
     refused(r, "not a kv piece");
-    r->commands[0] = (struct power_state_command){.kind = POWER_STATE_REPLAY_HEAD,
-                                                  .piece = PIECE_DELTA,
-                                                  .from = 0,
-                                                  .to = 3 * UNDO + 1};
+    r->commands[0] = (struct power_state_command){
+        .kind = POWER_STATE_REPLAY_HEAD, .piece = PIECE_DELTA, .from = 0, .to = 3 * UNDO + 1};
     refused(r, "the log holds");
     close_run(r);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rollback),      cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_save_and_load), cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_memory_plan),   cmocka_unit_test(test_order),
-        cmocka_unit_test(test_nothing_is_allocated), cmocka_unit_test(test_refused_steps),
+        cmocka_unit_test(test_rollback),
+        cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_save_and_load),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_memory_plan),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_nothing_is_allocated),
+        cmocka_unit_test(test_refused_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

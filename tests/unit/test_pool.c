@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread pool: every thread runs, a barrier separates what is before from what is after, sleeping
- * threads wake, more threads than processors work, a start that fails leaves nothing behind.
- * Input: none. Output: cmocka's verdict. Threads: up to 9. Bounds: none. */
+/* The thread pool: every thread runs, a barrier separates what is before from what is after,
+ * sleeping threads wake, more threads than processors work, a start that fails leaves nothing
+ * behind. Input: none. Output: cmocka's verdict. Threads: up to 9. Bounds: none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,8 @@ static void add_all(void *argument, uint32_t thread) {
     for (uint64_t round = 0; round < ROUNDS; round++) {
         w->cells[thread][0] += thread + round;
         power_pool_barrier(w->pool);
-        for (uint32_t t = 0; t < w->n; t++) w->sums[thread] += w->cells[t][0];
+        for (uint32_t t = 0; t < w->n; t++)
+            w->sums[thread] += w->cells[t][0];
         power_pool_barrier(w->pool);
     }
 }
@@ -42,9 +43,11 @@ static void test_barriers(void **state) {
             power_pool_run(w.pool, add_all, &w);
             /* Long enough for the workers to fall asleep. */
             uint64_t until = power_clock_ns() + 2000000;
-            while (power_clock_ns() < until) power_cpu_relax();
+            while (power_clock_ns() < until)
+                power_cpu_relax();
         }
-        for (uint32_t t = 1; t < n; t++) assert_int_equal(w.sums[t], w.sums[0]);
+        for (uint32_t t = 1; t < n; t++)
+            assert_int_equal(w.sums[t], w.sums[0]);
         assert_int_not_equal(w.sums[0], 0);
         power_pool_destroy(w.pool);
     }

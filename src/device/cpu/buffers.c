@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Buffers by handle. The test device ("apart") wraps nothing and poisons what it releases, so that a
- * pointer kept across the boundary shows.
- * Input: sizes, host bytes. Output: handles. Threads: any for different buffers.
- * Bounds: every access is checked against the buffer. */
+/* Buffers by handle. The test device ("apart") wraps nothing and poisons what it releases, so that
+ * a pointer kept across the boundary shows. Input: sizes, host bytes. Output: handles. Threads: any
+ * for different buffers. Bounds: every access is checked against the buffer. */
 #include <string.h>
 
 #include "device/cpu/cpu.h"

@@ -3,8 +3,8 @@
  * Input: graph, weights, limits. Output: a plan. Threads: one.
  * Bounds: all memory is taken here, at the maxima; PLAN_MAX_BYTES for the plan's own arrays.
  *
- * With fusion a row operator joins the row step that made its last input, and the depth of a step is
- * one more than that of its deepest input: siblings (q, k, v) are one phase. Without fusion each
+ * With fusion a row operator joins the row step that made its last input, and the depth of a step
+ * is one more than that of its deepest input: siblings (q, k, v) are one phase. Without fusion each
  * operator is a step and a phase of its own. */
 #include <string.h>
 
@@ -148,7 +148,8 @@ static void single_op(struct power_plan *plan, uint32_t index, plan_units_fn uni
     const struct power_graph_op *op = &plan->graph->ops[index];
     step->units = units;
     step->work = work;
-    step->cost = (float)plan->values[op->out[0]].max_rows * (float)plan->values[op->out[0]].n * 0.3f;
+    step->cost =
+        (float)plan->values[op->out[0]].max_rows * (float)plan->values[op->out[0]].n * 0.3f;
     add_item(plan, step, index);
 }
 
@@ -203,9 +204,12 @@ static bool make_phases(struct power_plan *plan) {
         if (plan->steps[i].level > deepest) deepest = plan->steps[i].level;
     uint32_t *first = power_arena_alloc(&plan->memory, deepest + 2u, sizeof *first);
     if (!sorted || !plan->phases || !first) return false;
-    for (uint32_t i = 0; i < n; i++) first[plan->steps[i].level + 1]++;
-    for (uint32_t i = 1; i < deepest + 2; i++) first[i] += first[i - 1];
-    for (uint32_t i = 0; i < n; i++) sorted[first[plan->steps[i].level]++] = plan->steps[i];
+    for (uint32_t i = 0; i < n; i++)
+        first[plan->steps[i].level + 1]++;
+    for (uint32_t i = 1; i < deepest + 2; i++)
+        first[i] += first[i - 1];
+    for (uint32_t i = 0; i < n; i++)
+        sorted[first[plan->steps[i].level]++] = plan->steps[i];
     plan->steps = sorted;
     for (uint32_t i = 0; i < n; i++) {
         struct plan_step *step = &sorted[i];

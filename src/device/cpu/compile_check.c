@@ -7,7 +7,8 @@
 
 static void set_maxima(struct power_plan *plan) {
     const struct power_plan_limits *l = &plan->limits;
-    for (uint32_t i = 0; i < POWER_SYM_COUNT; i++) plan->maxima[i] = l->max_dims[i];
+    for (uint32_t i = 0; i < POWER_SYM_COUNT; i++)
+        plan->maxima[i] = l->max_dims[i];
     if (l->max_rows) plan->maxima[POWER_SYM_ROWS] = l->max_rows;
     if (l->max_seqs) plan->maxima[POWER_SYM_SEQUENCES] = l->max_seqs;
     if (l->max_outs) plan->maxima[POWER_SYM_OUTPUTS] = l->max_outs;
@@ -30,15 +31,17 @@ static const char *weight_fault(const struct power_plan *plan, const struct powe
         !power_mul_u64(w->cols / info.block_elements * info.block_bytes, w->rows, &bytes) ||
         !power_mul_u64(bytes, w->slices, &bytes))
         return "has a type or size that cannot be";
-    if (w->raw && !power_buffer_holds(w->raw, w->raw_offset, bytes)) return "is larger than its buffer";
+    if (w->raw && !power_buffer_holds(w->raw, w->raw_offset, bytes))
+        return "is larger than its buffer";
     if (!w->raw && !w->packed) return "has no bytes";
     if (!w->packed || !w->packed_recipe) return w->raw ? NULL : "has no bytes";
     uint64_t units;
     uint32_t recipe = power_cpu_pack_recipe((struct power_device *)(void *)plan->device, w->dtype,
                                             w->rows, w->cols, w->slices, &bytes, &units);
     if (recipe != w->packed_recipe) return w->raw ? NULL : "is packed for another device";
-    return power_buffer_holds(w->packed, w->packed_offset, bytes) ? NULL
-                                                                  : "is larger than its packed buffer";
+    return power_buffer_holds(w->packed, w->packed_offset, bytes)
+               ? NULL
+               : "is larger than its packed buffer";
 }
 
 static power_status check_product(const struct power_plan *plan, const struct power_graph_op *op,
@@ -46,10 +49,9 @@ static power_status check_product(const struct power_plan *plan, const struct po
     enum power_dtype dtype = plan->graph->values[op->in[1]].dtype;
     const struct power_cpu_kernels *kernels = &plan->device->kernels;
     if (kernels->product_raw[dtype]) return POWER_OK;
-    return power_fail(error, POWER_UNSUPPORTED,
-                      "\"%s\": %s: this device has no product for weights of type %s",
-                      label_of(op).text, power_op_info(op->code)->name,
-                      power_dtype_info((uint32_t)dtype).name);
+    return power_fail(
+        error, POWER_UNSUPPORTED, "\"%s\": %s: this device has no product for weights of type %s",
+        label_of(op).text, power_op_info(op->code)->name, power_dtype_info((uint32_t)dtype).name);
 }
 
 static power_status check_op(struct power_plan *plan, const struct power_graph_op *op,
@@ -59,7 +61,8 @@ static power_status check_op(struct power_plan *plan, const struct power_graph_o
         plan->needs_step |= v->kind == POWER_VALUE_INDEX;
         if (op->in[i] == POWER_NO_VALUE || v->kind != POWER_VALUE_WEIGHT) continue;
         const char *fault = weight_fault(plan, &v->weight);
-        bool product = (op->code == POWER_OP_LINEAR || op->code == POWER_OP_LINEAR_GROUPED) && i == 1;
+        bool product =
+            (op->code == POWER_OP_LINEAR || op->code == POWER_OP_LINEAR_GROUPED) && i == 1;
         if (!fault && !product && !plan->weights->weights[v->weight.weight].raw)
             fault = "is read as stored, but only packed bytes are there";
         if (fault)
@@ -90,7 +93,8 @@ static power_status check_piece(struct power_plan *plan, uint32_t i, power_error
                     ? power_kv_layout_init(&view->kv, piece)
                     : power_slot_layout_init(&view->slot, piece, plan->limits.undo_rows, step_rows);
     if (fits) return POWER_OK;
-    return power_fail(error, POWER_LIMIT, "state piece %u: layout is too large or not supported", i);
+    return power_fail(error, POWER_LIMIT, "state piece %u: layout is too large or not supported",
+                      i);
 }
 
 power_status plan_check(struct power_plan *plan, power_error *error) {

@@ -2,8 +2,8 @@
 /* The rule of product fusion: a pointwise operator that is the only reader of a product's output is
  * done on the product's tile; the two products of a GLU over the same rows are one step.
  * Input: the graph, uses of values. Output: products with their epilogues; values that are no more.
- * Threads: one. Bounds: the operators of the graph. Every operator still rounds once, so the bits are
- * those without fusion. */
+ * Threads: one. Bounds: the operators of the graph. Every operator still rounds once, so the bits
+ * are those without fusion. */
 #include "device/cpu/plan.h"
 
 bool plan_is_residual(const struct power_plan *plan, const struct power_graph_op *op) {

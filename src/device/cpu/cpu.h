@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The CPU device's own structs. Input, output: those of device.h.
- * Threads: as device.h says; submits are serialised by `lock`. Bounds: the options given at open. */
+ * Threads: as device.h says; submits are serialised by `lock`. Bounds: the options given at open.
+ */
 #ifndef POWER_DEVICE_CPU_CPU_H
 #define POWER_DEVICE_CPU_CPU_H
 

@@ -5,13 +5,13 @@
 #include "device/cpu/plan.h"
 
 #define NOT_FINITE 0x7f800000u
-#define FEW_ROWS 16u          /* up to here a unit is one granule of outputs for all rows */
-#define TILE_OUTS 64u         /* more rows: outputs of a unit */
-#define CHUNK_BYTES 524288u   /* activations that stay in the second-level cache */
+#define FEW_ROWS 16u        /* up to here a unit is one granule of outputs for all rows */
+#define TILE_OUTS 64u       /* more rows: outputs of a unit */
+#define CHUNK_BYTES 524288u /* activations that stay in the second-level cache */
 #define MAX_CHUNK_ROWS 256u
 #define TILE_FLOATS (PLAN_TILE_BYTES / sizeof(float))
 
-_Static_assert(MAX_CHUNK_ROWS * TILE_OUTS <= TILE_FLOATS, "a unit fits the tile");
+_Static_assert(MAX_CHUNK_ROWS *TILE_OUTS <= TILE_FLOATS, "a unit fits the tile");
 
 struct part {
     struct power_product p;
@@ -38,8 +38,8 @@ static void weight_at(const struct power_plan *plan, power_value id, uint32_t sl
     p->n_outs = (uint32_t)s->rows;
     p->raw_stride = (size_t)(w->cols / info.block_elements * info.block_bytes);
     if (w->raw)
-        p->raw = w->raw->host + w->raw_offset +
-                 ((size_t)slice * w->rows + s->row_first) * p->raw_stride;
+        p->raw =
+            w->raw->host + w->raw_offset + ((size_t)slice * w->rows + s->row_first) * p->raw_stride;
     bool packed = w->packed && pack->recipe && w->packed_recipe == pack->recipe &&
                   kernels->product_packed[w->dtype] && s->row_first % POWER_OUT_GRANULE == 0;
     part->fn = packed ? kernels->product_packed[w->dtype] : kernels->product_raw[w->dtype];
@@ -50,7 +50,8 @@ static void weight_at(const struct power_plan *plan, power_value id, uint32_t sl
                 (slice * groups + s->row_first / POWER_OUT_GRANULE) * part->group_bytes;
 }
 
-/* Moves the origin of a product's rows; the x_rows map moves instead of the rows when there is one. */
+/* Moves the origin of a product's rows; the x_rows map moves instead of the rows when there is one.
+ */
 static void skip_rows(struct power_product *p, size_t rows) {
     if (p->x_rows) {
         p->x_rows += rows;
@@ -64,7 +65,8 @@ static void skip_rows(struct power_product *p, size_t rows) {
     }
 }
 
-/* The product of a linear operator on one slice of its weight. `routes`: rows are pairs of `slice`. */
+/* The product of a linear operator on one slice of its weight. `routes`: rows are pairs of `slice`.
+ */
 static struct part part_of(const struct power_plan *plan, uint32_t index, uint32_t slice,
                            const struct plan_routes *routes) {
     const struct power_graph_op *op = &plan->graph->ops[index];
@@ -183,11 +185,11 @@ static struct tiling tile(const struct power_plan *plan, const struct plan_produ
     return t;
 }
 
-/* Nanoseconds of a tile: its weight bytes from memory, its multiplications; half as guess for both. */
+/* Nanoseconds of a tile: its weight bytes from memory, its multiplications; half as guess for both.
+ */
 static float tile_cost(const struct power_plan *plan, const struct plan_product *product,
                        const struct tiling *t, uint32_t rows) {
-    const struct power_graph_value *w =
-        &plan->graph->values[plan->graph->ops[product->op].in[1]];
+    const struct power_graph_value *w = &plan->graph->values[plan->graph->ops[product->op].in[1]];
     struct power_dtype_info info = power_dtype_info((uint32_t)w->dtype);
     float elements = (float)t->tile_outs * (float)w->weight.cols;
     float bytes = elements * (float)info.block_bytes / (float)info.block_elements;
@@ -235,14 +237,16 @@ void plan_product_work(struct power_plan *plan, const struct plan_step *step, ui
                        uint32_t count, struct plan_thread *thread) {
     const struct plan_product *product = &step->product;
     if (product->routes != POWER_NO_VALUE) {
-        for (uint32_t i = 0; i < count; i++) grouped_unit(plan, product, first + i, thread);
+        for (uint32_t i = 0; i < count; i++)
+            grouped_unit(plan, product, first + i, thread);
         return;
     }
     struct tiling t = tile(plan, product, (uint32_t)plan_rows(plan, product->out));
     struct part parts[2] = {part_of(plan, product->op, 0, NULL)};
     if (product->up_op != PLAN_NONE) parts[1] = part_of(plan, product->up_op, 0, NULL);
     while (count > 0) {
-        /* Neighbouring tiles of one chunk are one call of the kernel where the tile scratch allows. */
+        /* Neighbouring tiles of one chunk are one call of the kernel where the tile scratch allows.
+         */
         uint32_t chunk = first / t.n_tiles, at = first % t.n_tiles;
         struct rect r = {.row = chunk * t.chunk_rows, .out = at * t.tile_outs};
         r.n_rows = least(t.chunk_rows, t.rows - r.row);
@@ -272,8 +276,8 @@ void plan_matmul_work(struct power_plan *plan, const struct plan_step *step, uin
     uint32_t k = plan->values[a].n, n = plan->values[y].n;
     const struct power_cpu_kernels *kernels = &plan->device->kernels;
     for (uint32_t row = first; row < first + count; row++) {
-        kernels->matmul(plan_row(plan, a, row), plan_row(plan, op->in[1], 0), plan_row(plan, y, row),
-                        1, k, n);
+        kernels->matmul(plan_row(plan, a, row), plan_row(plan, op->in[1], 0),
+                        plan_row(plan, y, row), 1, k, n);
         if (plan->graph->values[y].is_output &&
             kernels->max_bits(plan_row(plan, y, row), n) >= NOT_FINITE)
             plan_mark_fault(plan, y, row, step->op);

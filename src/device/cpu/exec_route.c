@@ -15,15 +15,18 @@ static void choose(const float *p, uint32_t n, uint32_t used, uint32_t *ids) {
     uint32_t best[MAX_USED]; /* largest first */
     for (uint32_t id = 0; id < n; id++) {
         uint32_t at = count;
-        while (at > 0 && (p[id] > p[best[at - 1]])) at--;
+        while (at > 0 && (p[id] > p[best[at - 1]]))
+            at--;
         if (at >= used) continue;
         if (count < used) count++;
-        for (uint32_t i = count - 1; i > at; i--) best[i] = best[i - 1];
+        for (uint32_t i = count - 1; i > at; i--)
+            best[i] = best[i - 1];
         best[at] = id;
     }
     for (uint32_t i = 0; i < used; i++) { /* insertion sort by id */
         uint32_t at = i;
-        for (; at > 0 && ids[at - 1] > best[i]; at--) ids[at] = ids[at - 1];
+        for (; at > 0 && ids[at - 1] > best[i]; at--)
+            ids[at] = ids[at - 1];
         ids[at] = best[i];
     }
 }
@@ -38,20 +41,25 @@ void plan_route_row(struct power_plan *plan, const struct power_graph_op *op, si
     if (op->attr.i[1] == POWER_ROUTE_SOFTMAX_TOPK) {
         kernels->softmax(logits, routes.n_experts, thread->row);
         choose(thread->row, routes.n_experts, used, ids);
-        for (uint32_t i = 0; i < used; i++) w[i] = thread->row[ids[i]];
+        for (uint32_t i = 0; i < used; i++)
+            w[i] = thread->row[ids[i]];
     } else {
         choose(logits, routes.n_experts, used, ids);
-        for (uint32_t i = 0; i < used; i++) thread->row[i] = logits[ids[i]];
+        for (uint32_t i = 0; i < used; i++)
+            thread->row[i] = logits[ids[i]];
         kernels->softmax(thread->row, used, w);
     }
     if (op->attr.f[0] >= 0) {
         float sum = 0;
-        for (uint32_t i = 0; i < used; i++) sum += w[i];
+        for (uint32_t i = 0; i < used; i++)
+            sum += w[i];
         sum += op->attr.f[0];
-        for (uint32_t i = 0; i < used; i++) w[i] /= sum;
+        for (uint32_t i = 0; i < used; i++)
+            w[i] /= sum;
     }
     float scale = op->attr.f[1] == 0 ? 1.0f : op->attr.f[1];
-    for (uint32_t i = 0; i < used; i++) w[i] *= scale;
+    for (uint32_t i = 0; i < used; i++)
+        w[i] *= scale;
 }
 
 /* A counting sort of the pairs: expert ascending, then row ascending. */
@@ -62,8 +70,10 @@ void plan_route_group_work(struct power_plan *plan, const struct plan_step *step
     (void)thread;
     struct plan_routes routes = plan_routes_at(plan, plan->graph->ops[step->op].out[0]);
     size_t rows = (size_t)plan->dims[POWER_SYM_ROWS], n = rows * routes.used;
-    for (uint32_t e = 0; e <= routes.n_experts; e++) routes.first[e] = 0;
-    for (size_t i = 0; i < n; i++) routes.first[routes.row_expert[i] + 1]++;
+    for (uint32_t e = 0; e <= routes.n_experts; e++)
+        routes.first[e] = 0;
+    for (size_t i = 0; i < n; i++)
+        routes.first[routes.row_expert[i] + 1]++;
     *routes.n_active = 0;
     for (uint32_t e = 0; e < routes.n_experts; e++) {
         if (routes.first[e + 1]) routes.active[(*routes.n_active)++] = e;
@@ -74,7 +84,8 @@ void plan_route_group_work(struct power_plan *plan, const struct plan_step *step
         routes.row_pair[i] = pair;
         routes.pair_row[pair] = (uint32_t)(i / routes.used);
     }
-    for (uint32_t e = routes.n_experts; e > 0; e--) routes.first[e] = routes.first[e - 1];
+    for (uint32_t e = routes.n_experts; e > 0; e--)
+        routes.first[e] = routes.first[e - 1];
     routes.first[0] = 0;
 }
 
@@ -82,15 +93,18 @@ void plan_combine_row(struct power_plan *plan, const struct power_graph_op *op, 
     struct plan_routes routes = plan_routes_at(plan, op->in[1]);
     float *acc = plan_row(plan, op->out[0], row);
     uint32_t n = plan->values[op->out[0]].n;
-    for (uint32_t c = 0; c < n; c++) acc[c] = 0;
+    for (uint32_t c = 0; c < n; c++)
+        acc[c] = 0;
     for (uint32_t i = 0; i < routes.used; i++) {
         const float *y = plan_row(plan, op->in[0], routes.row_pair[row * routes.used + i]);
         float w = routes.row_weight[row * routes.used + i];
-        for (uint32_t c = 0; c < n; c++) acc[c] = fmaf(w, y[c], acc[c]);
+        for (uint32_t c = 0; c < n; c++)
+            acc[c] = fmaf(w, y[c], acc[c]);
     }
     if (op->n_in < 3 || !op->in[2]) return;
     const float *y = plan_row(plan, op->in[2], row);
     bool gated = op->n_in > 3 && op->in[3];
     float gate = gated ? *plan_row(plan, op->in[3], row) : 0;
-    for (uint32_t c = 0; c < n; c++) acc[c] = gated ? fmaf(gate, y[c], acc[c]) : acc[c] + y[c];
+    for (uint32_t c = 0; c < n; c++)
+        acc[c] = gated ? fmaf(gate, y[c], acc[c]) : acc[c] + y[c];
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Row steps: operators whose row depends on the same row of their inputs only, done one after another
- * on each row of a domain while it is in the cache.
- * Input: rows of values. Output: rows of values, appended keys and values, marks of faulty rows.
- * Threads: the pool's; a row belongs to one. Bounds: those checked at compile and submit. */
+/* Row steps: operators whose row depends on the same row of their inputs only, done one after
+ * another on each row of a domain while it is in the cache. Input: rows of values. Output: rows of
+ * values, appended keys and values, marks of faulty rows. Threads: the pool's; a row belongs to
+ * one. Bounds: those checked at compile and submit. */
 #include <string.h>
 
 #include "device/cpu/plan.h"
@@ -208,12 +208,12 @@ static void append_row(struct power_plan *plan, const struct power_graph_op *op,
     const struct power_graph_value *state = &plan->graph->values[op->in[0]];
     const struct power_pool_view *view = &plan->pools[state->piece];
     uint32_t pos = plan->row_pos[row], stride = plan->step.table_stride[state->piece];
-    uint32_t block = plan->block_table[state->piece][(size_t)plan->row_seq[row] * stride + pos / 64];
+    uint32_t block =
+        plan->block_table[state->piece][(size_t)plan->row_seq[row] * stride + pos / 64];
     unsigned char *layer =
         view->pool + block * view->kv.block_bytes + state->layer * view->kv.layer_bytes;
-    uint32_t max = plan->device->kernels.kv_append(&view->kv, layer, pos % 64,
-                                                   plan_row(plan, op->in[1], row),
-                                                   plan_row(plan, op->in[2], row));
+    uint32_t max = plan->device->kernels.kv_append(
+        &view->kv, layer, pos % 64, plan_row(plan, op->in[1], row), plan_row(plan, op->in[2], row));
     if (max >= NOT_FINITE) plan_mark_fault(plan, op->in[1], row, index);
 }
 
@@ -238,7 +238,8 @@ static void select_row(struct power_plan *plan, const struct power_graph_op *op,
 
 /* ---- the step ---- */
 
-static void op_row(struct power_plan *plan, uint32_t index, size_t row, struct plan_thread *thread) {
+static void op_row(struct power_plan *plan, uint32_t index, size_t row,
+                   struct plan_thread *thread) {
     const struct power_graph_op *op = &plan->graph->ops[index];
     switch ((int)op->code) {
     case POWER_OP_SLICE:
@@ -298,8 +299,7 @@ static power_value domain_of(const struct power_graph_op *op) {
 uint32_t plan_row_units(const struct power_plan *plan, const struct plan_step *step,
                         float *out_cost) {
     *out_cost = step->cost;
-    if (step->mixed)
-        return (uint32_t)plan_rows(plan, domain_of(&plan->graph->ops[step->op]));
+    if (step->mixed) return (uint32_t)plan_rows(plan, domain_of(&plan->graph->ops[step->op]));
     if (step->symbol == POWER_SYM_NONE) return (uint32_t)step->const_rows;
     return (uint32_t)plan->dims[step->symbol];
 }

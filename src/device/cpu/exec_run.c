@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A run: every thread of the pool walks the phases, takes shares of each from a counter, and waits for
- * the others once a phase.
- * Input: a plan whose run is prepared. Output: values computed. Threads: the pool's.
- * Bounds: nothing is allocated; a share is at least SHARE_NS of work where there is so much. */
+/* A run: every thread of the pool walks the phases, takes shares of each from a counter, and waits
+ * for the others once a phase. Input: a plan whose run is prepared. Output: values computed.
+ * Threads: the pool's. Bounds: nothing is allocated; a share is at least SHARE_NS of work where
+ * there is so much. */
 #include "device/cpu/plan.h"
 
 #define SHARE_NS 5000.0f       /* a share smaller than this is not worth taking */
@@ -47,7 +47,8 @@ static void run_share(struct power_plan *plan, const struct plan_phase *phase,
         if (shares->units[i]) steps[i].work(plan, &steps[i], 0, shares->units[i], thread);
     if (shares->whole) return;
     uint32_t i = 0;
-    while (share >= shares->count[i]) share -= shares->count[i++];
+    while (share >= shares->count[i])
+        share -= shares->count[i++];
     uint32_t first = share * shares->grain[i], left = shares->units[i] - first;
     steps[i].work(plan, &steps[i], first, left < shares->grain[i] ? left : shares->grain[i],
                   thread);
@@ -61,8 +62,8 @@ static void run_thread(void *argument, uint32_t index) {
         struct shares shares;
         plan_shares(plan, &plan->phases[p], &shares);
         for (;;) {
-            uint32_t share = atomic_fetch_add_explicit(&plan->counters[p].next, 1,
-                                                       memory_order_relaxed);
+            uint32_t share =
+                atomic_fetch_add_explicit(&plan->counters[p].next, 1, memory_order_relaxed);
             if (share >= shares.total) break;
             run_share(plan, &plan->phases[p], &shares, share, thread);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Steps that read and write state: attention, convolution history, gated delta net.
- * Input: rows, pools. Output: rows, changed slots. Threads: the pool's; units touch different bytes.
- * Bounds: slots, blocks and positions are checked at submit. */
+ * Input: rows, pools. Output: rows, changed slots. Threads: the pool's; units touch different
+ * bytes. Bounds: slots, blocks and positions are checked at submit. */
 #include <string.h>
 
 #include "device/cpu/plan.h"
@@ -16,7 +16,8 @@ uint32_t plan_attend_units(const struct power_plan *plan, const struct plan_step
     const struct power_graph_op *op = &plan->graph->ops[step->op];
     const struct power_piece *p = plan->pools[plan->graph->values[op->in[1]].piece].piece;
     float keys = 0;
-    for (uint32_t s = 0; s < plan->step.n_seqs; s++) keys += (float)plan->seq_len[s];
+    for (uint32_t s = 0; s < plan->step.n_seqs; s++)
+        keys += (float)plan->seq_len[s];
     float length = plan->step.n_seqs ? keys / (float)plan->step.n_seqs : 0;
     float rows = plan->n_groups ? (float)plan->step.n_rows / (float)plan->n_groups : 0;
     float heads = (float)op->attr.i[0] / (float)p->n_kv_heads;
@@ -93,7 +94,8 @@ void plan_conv_work(struct power_plan *plan, const struct plan_step *step, uint3
                 uint64_t from = before ? 0 : pos + j + 1 - kernel;
                 taps[j] = before ? NULL : ring + from % view->slot.capacity * channels;
             }
-            plan->device->kernels.conv_step(taps, w, n, kernel, plan_row(plan, op->out[0], row) + c);
+            plan->device->kernels.conv_step(taps, w, n, kernel,
+                                            plan_row(plan, op->out[0], row) + c);
         }
     }
 }
@@ -109,8 +111,8 @@ uint32_t plan_delta_units(const struct power_plan *plan, const struct plan_step 
     return plan->step.n_seqs * p->n_heads;
 }
 
-/* Where the row of position `pos` is logged, or NULL when it is not: a step longer than undo_rows logs
- * its last undo_rows rows, in the spare log. */
+/* Where the row of position `pos` is logged, or NULL when it is not: a step longer than undo_rows
+ * logs its last undo_rows rows, in the spare log. */
 static float *log_row(const struct power_pool_view *view, unsigned char *layer, uint64_t pos,
                       uint32_t row, uint32_t n_rows) {
     const struct power_slot_layout *l = &view->slot;
@@ -145,7 +147,8 @@ static void delta_head(struct power_plan *plan, const struct power_graph_op *op,
     const struct power_graph_value *state = &plan->graph->values[op->in[5]];
     const struct power_pool_view *view = &plan->pools[state->piece];
     const struct power_piece *p = view->piece;
-    unsigned char *layer = power_slot_layer(view, plan->state_slot[state->piece][seq], state->layer);
+    unsigned char *layer =
+        power_slot_layer(view, plan->state_slot[state->piece][seq], state->layer);
     size_t plane_floats = (size_t)p->d_k * p->d_v, key = power_key_head(p, view->key_head_rule, h);
     float *head = power_plane(layer, view->slot.head) + h * plane_floats;
     uint32_t from = plan->seq_first[seq], n = plan->seq_first[seq + 1] - from;

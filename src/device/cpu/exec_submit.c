@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Submitting a run: everything is checked and copied first, then state commands, then the phases.
  * Input: a run of device.h. Output: bindings, pools and row faults written.
- * Threads: one at a time on a device (a mutex sees to it). Bounds: nothing is allocated; every count
- * is compared with the plan's limits, every block and slot with its pool. */
+ * Threads: one at a time on a device (a mutex sees to it). Bounds: nothing is allocated; every
+ * count is compared with the plan's limits, every block and slot with its pool. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -26,7 +26,8 @@ static power_status check_counts(const struct power_plan *plan, const struct pow
     if (s->seq_first[0] != 0 || s->seq_first[s->n_seqs] != s->n_rows)
         return power_fail(error, POWER_INVALID, "step: sequences do not cover the rows");
     for (uint32_t i = 0; i < plan->graph->n_ropes; i++)
-        if (!s->rope[i]) return power_fail(error, POWER_INVALID, "step: rope table %u is missing", i);
+        if (!s->rope[i])
+            return power_fail(error, POWER_INVALID, "step: rope table %u is missing", i);
     for (uint32_t i = 0; i < s->n_outs; i++)
         if (s->out_rows[i] >= s->n_rows)
             return power_fail(error, POWER_INVALID, "step: output row %u of %u rows",
@@ -65,8 +66,8 @@ static power_status check_kv(const struct power_plan *plan, const struct power_s
     return POWER_OK;
 }
 
-static power_status check_slot(const struct power_plan *plan, const struct power_step *s, uint32_t i,
-                               uint32_t seq, power_error *error) {
+static power_status check_slot(const struct power_plan *plan, const struct power_step *s,
+                               uint32_t i, uint32_t seq, power_error *error) {
     const struct power_pool_view *view = &plan->pools[i];
     uint32_t n = s->seq_first[seq + 1] - s->seq_first[seq];
     if (s->state_slot[i][seq] >= view->n_units)
@@ -81,8 +82,8 @@ static power_status check_slot(const struct power_plan *plan, const struct power
     uint64_t from = s->seq_len[seq] - n, base = s->seq_base_pos[i][seq];
     if (base > from || s->seq_len[seq] - base > view->slot.capacity)
         return power_fail(error, POWER_STATE,
-                          "step: the log of sequence %u would hold rows %llu to %u, it has %llu", seq,
-                          (unsigned long long)base, s->seq_len[seq],
+                          "step: the log of sequence %u would hold rows %llu to %u, it has %llu",
+                          seq, (unsigned long long)base, s->seq_len[seq],
                           (unsigned long long)view->slot.capacity);
     return POWER_OK;
 }
@@ -246,8 +247,8 @@ static power_status bind_values(struct power_plan *plan, const struct power_run 
 static power_status check_dims(const struct power_plan *plan, power_error *error) {
     for (uint32_t i = 1; i < POWER_SYM_COUNT; i++)
         if (plan->dims[i] < 0 || plan->dims[i] > plan->maxima[i])
-            return power_fail(error, POWER_LIMIT, "run: dimension %u is %lld, the plan holds %lld", i,
-                              (long long)plan->dims[i], (long long)plan->maxima[i]);
+            return power_fail(error, POWER_LIMIT, "run: dimension %u is %lld, the plan holds %lld",
+                              i, (long long)plan->dims[i], (long long)plan->maxima[i]);
     return POWER_OK;
 }
 
@@ -260,8 +261,8 @@ static power_status prepare(struct power_plan *plan, const struct power_run *run
     if (run->step) {
         status = check_step(plan, run->step, error);
         if (status == POWER_OK)
-            status = power_state_commands_check(plan->pools, plan->graph->n_pieces, run->step,
-                                                error);
+            status =
+                power_state_commands_check(plan->pools, plan->graph->n_pieces, run->step, error);
         if (status != POWER_OK) return status;
         copy_step(plan, run->step);
     } else if (plan->graph->n_pieces || plan->needs_step) {

@@ -23,10 +23,10 @@ struct plan_value {
     bool mixed;
     uint32_t per;
     int64_t const_rows, max_rows;
-    power_value root;   /* where the bytes are: itself, or what it is a view of */
-    size_t view_offset; /* elements from the start of the root */
-    bool bound, stored; /* memory of the caller; memory of the arena */
-    bool contiguous;    /* a reader wants rows without gaps */
+    power_value root;    /* where the bytes are: itself, or what it is a view of */
+    size_t view_offset;  /* elements from the start of the root */
+    bool bound, stored;  /* memory of the caller; memory of the arena */
+    bool contiguous;     /* a reader wants rows without gaps */
     const float *vector; /* WEIGHT used as a vector or as filter: f32 */
     /* QROW */
     size_t d_offset, bsum_offset; /* bytes from data */
@@ -174,7 +174,8 @@ power_status plan_memory_place(struct power_plan *plan, power_error *error);
 struct plan_routes plan_routes_at(const struct power_plan *plan, power_value routes);
 struct power_qrows plan_qrows(const struct power_plan *plan, power_value id);
 
-/* compile_fuse.c: what is done inside the product of operator `index`; false: left to its partner */
+/* compile_fuse.c: what is done inside the product of operator `index`; false: left to its partner
+ */
 bool plan_product_build(struct power_plan *plan, uint32_t index, struct plan_product *out);
 /* An addition of two values of the same rows: the end of a block. */
 bool plan_is_residual(const struct power_plan *plan, const struct power_graph_op *op);
@@ -182,7 +183,8 @@ bool plan_is_residual(const struct power_plan *plan, const struct power_graph_op
 power_status plan_check(struct power_plan *plan, power_error *error);
 
 /* exec_row.c */
-uint32_t plan_row_units(const struct power_plan *plan, const struct plan_step *step, float *out_cost);
+uint32_t plan_row_units(const struct power_plan *plan, const struct plan_step *step,
+                        float *out_cost);
 void plan_row_work(struct power_plan *plan, const struct plan_step *step, uint32_t first,
                    uint32_t count, struct plan_thread *thread);
 void plan_mark_fault(struct power_plan *plan, power_value value, size_t row, uint32_t op);
@@ -219,7 +221,8 @@ void plan_conv_work(struct power_plan *plan, const struct plan_step *step, uint3
 void plan_route_row(struct power_plan *plan, const struct power_graph_op *op, size_t row,
                     struct plan_thread *thread);
 void plan_combine_row(struct power_plan *plan, const struct power_graph_op *op, size_t row);
-uint32_t plan_one_unit(const struct power_plan *plan, const struct plan_step *step, float *out_cost);
+uint32_t plan_one_unit(const struct power_plan *plan, const struct plan_step *step,
+                       float *out_cost);
 void plan_route_group_work(struct power_plan *plan, const struct plan_step *step, uint32_t first,
                            uint32_t count, struct plan_thread *thread);
 void plan_copy_work(struct power_plan *plan, const struct plan_step *step, uint32_t first,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where values live: views of others, the caller's memory, or a place in the plan's one arena that is
- * free while they are alive.
- * Input: the graph at its maxima, phases. Output: offsets, pointers, the arena. Threads: one.
- * Bounds: all sizes checked; the arena is exact. */
+/* Where values live: views of others, the caller's memory, or a place in the plan's one arena that
+ * is free while they are alive. Input: the graph at its maxima, phases. Output: offsets, pointers,
+ * the arena. Threads: one. Bounds: all sizes checked; the arena is exact. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -47,8 +46,8 @@ static bool qrow_bytes(struct plan_value *v, uint32_t block) {
     if (!power_mul_size(rows, v->n / block * sizeof(float), &d)) return false;
     if (!power_mul_size(rows, v->n / 16 * sizeof(int16_t), &sums)) return false;
     v->d_offset = q;
-    return power_add_size(q, d, &v->bsum_offset) && power_align_size(v->bsum_offset, 64,
-                                                                     &v->bsum_offset) &&
+    return power_add_size(q, d, &v->bsum_offset) &&
+           power_align_size(v->bsum_offset, 64, &v->bsum_offset) &&
            power_add_size(v->bsum_offset, sums, &v->bytes);
 }
 
@@ -56,7 +55,8 @@ static bool routes_bytes(struct plan_value *v, uint32_t used) {
     size_t pairs, words;
     if (!power_mul_size((size_t)v->max_rows, used, &pairs) || !power_mul_size(pairs, 4, &words))
         return false;
-    return power_add_size(words, 2 * (size_t)v->n + 2, &words) && power_mul_size(words, 4, &v->bytes);
+    return power_add_size(words, 2 * (size_t)v->n + 2, &words) &&
+           power_mul_size(words, 4, &v->bytes);
 }
 
 static power_status value_init(struct power_plan *plan, power_value id, power_error *error) {
@@ -84,8 +84,8 @@ static power_status value_init(struct power_plan *plan, power_value id, power_er
     return POWER_OK;
 }
 
-/* A reshape of rows without gaps, and a slice that is one run of each row, share their input's bytes.
- * An output of the graph has memory of its own. */
+/* A reshape of rows without gaps, and a slice that is one run of each row, share their input's
+ * bytes. An output of the graph has memory of its own. */
 static void view_init(struct power_plan *plan, const struct power_graph_op *op) {
     struct plan_value *in = &plan->values[op->in[0]], *out = &plan->values[op->out[0]];
     if (plan->graph->values[op->out[0]].is_output) return;
@@ -144,7 +144,8 @@ static void touch_op(struct power_plan *plan, uint32_t index, uint32_t phase) {
     const struct power_graph_op *op = &plan->graph->ops[index];
     for (uint32_t i = 0; i < op->n_in; i++)
         if (op->in[i] != POWER_NO_VALUE) touch(plan, op->in[i], phase);
-    for (uint32_t i = 0; i < op->n_out; i++) touch(plan, op->out[i], phase);
+    for (uint32_t i = 0; i < op->n_out; i++)
+        touch(plan, op->out[i], phase);
 }
 
 static void lifetimes(struct power_plan *plan) {
@@ -175,15 +176,15 @@ struct placer {
 static size_t take(struct placer *p, size_t bytes) {
     uint32_t best = PLAN_NONE;
     for (uint32_t i = 0; i < p->n_gaps; i++)
-        if (p->gaps[i].bytes >= bytes && (best == PLAN_NONE || p->gaps[i].bytes < p->gaps[best].bytes))
+        if (p->gaps[i].bytes >= bytes &&
+            (best == PLAN_NONE || p->gaps[i].bytes < p->gaps[best].bytes))
             best = i;
     if (best != PLAN_NONE) {
         size_t offset = p->gaps[best].offset;
         p->gaps[best].offset += bytes;
         p->gaps[best].bytes -= bytes;
         if (p->gaps[best].bytes == 0)
-            memmove(&p->gaps[best], &p->gaps[best + 1],
-                    (--p->n_gaps - best) * sizeof *p->gaps);
+            memmove(&p->gaps[best], &p->gaps[best + 1], (--p->n_gaps - best) * sizeof *p->gaps);
         return offset;
     }
     size_t offset = p->end;
@@ -195,7 +196,8 @@ static size_t take(struct placer *p, size_t bytes) {
 
 static void give(struct placer *p, size_t offset, size_t bytes) {
     uint32_t at = 0;
-    while (at < p->n_gaps && p->gaps[at].offset < offset) at++;
+    while (at < p->n_gaps && p->gaps[at].offset < offset)
+        at++;
     bool left = at > 0 && p->gaps[at - 1].offset + p->gaps[at - 1].bytes == offset;
     bool right = at < p->n_gaps && offset + bytes == p->gaps[at].offset;
     if (left) {
@@ -265,7 +267,8 @@ static bool is_vector_use(const struct power_graph_op *op, uint32_t i) {
 static const float *vector_in_place(const struct power_plan *plan, power_value id) {
     const struct power_weight_slice *s = &plan->graph->values[id].weight;
     const struct power_device_weight *w = &plan->weights->weights[s->weight];
-    const unsigned char *raw = w->raw->host + w->raw_offset + s->row_first * w->cols * sizeof(float);
+    const unsigned char *raw =
+        w->raw->host + w->raw_offset + s->row_first * w->cols * sizeof(float);
     if (w->dtype != POWER_DTYPE_F32 || (uintptr_t)raw % _Alignof(float)) return NULL;
     return (const float *)(const void *)raw;
 }
@@ -319,12 +322,11 @@ static void point_values(struct power_plan *plan) {
 static power_status take_arena(struct power_plan *plan, size_t values_bytes, power_error *error) {
     size_t vectors = vectors_size(plan), row, thread_bytes, threads, total;
     uint32_t n_threads = plan->device->n_threads;
-    bool fits = power_mul_size((size_t)plan->max_experts + 16, sizeof(float), &row) &&
-                power_align_size(row, 64, &row) &&
-                power_add_size(row, PLAN_TILE_BYTES, &thread_bytes) &&
-                power_mul_size(thread_bytes, n_threads, &threads) &&
-                power_add_size(values_bytes, vectors, &total) &&
-                power_add_size(total, threads, &total);
+    bool fits =
+        power_mul_size((size_t)plan->max_experts + 16, sizeof(float), &row) &&
+        power_align_size(row, 64, &row) && power_add_size(row, PLAN_TILE_BYTES, &thread_bytes) &&
+        power_mul_size(thread_bytes, n_threads, &threads) &&
+        power_add_size(values_bytes, vectors, &total) && power_add_size(total, threads, &total);
     if (!fits) return power_fail(error, POWER_LIMIT, "the plan's memory is too large");
     void *arena = NULL;
     power_status status = power_pages_alloc(&arena, total, error);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* One barrier is the whole pool: workers wait at it for work, inside work, and for the end.
  * Input: functions to run. Output: none. Threads: the caller and the workers.
- * Bounds: SPIN_ROUNDS of the processor's pause, then a futex; nothing is allocated after creation. */
+ * Bounds: SPIN_ROUNDS of the processor's pause, then a futex; nothing is allocated after creation.
+ */
 #include "device/cpu/pool.h"
 
 #include <stdatomic.h>
@@ -78,14 +79,16 @@ void power_pool_run(struct power_pool *pool, power_pool_fn fn, void *argument) {
 }
 
 /* The workers that did start wait at the barrier with nobody else to come: the count of threads is
- * brought down to them and the caller. Nothing has run, so nobody reads it but through the barrier. */
+ * brought down to them and the caller. Nothing has run, so nobody reads it but through the barrier.
+ */
 static void stop_workers(struct power_pool *pool) {
     pool->stop = true;
     /* Before a complete start the barrier could not open; the caller arrives for those missing. */
     for (uint32_t i = pool->n_started + 1; i < pool->n_threads; i++)
         atomic_fetch_add_explicit(&pool->arrived, 1, memory_order_acq_rel);
     power_pool_barrier(pool);
-    for (uint32_t i = 0; i < pool->n_started; i++) power_thread_join(pool->threads[i]);
+    for (uint32_t i = 0; i < pool->n_started; i++)
+        power_thread_join(pool->threads[i]);
 }
 
 power_status power_pool_create(struct power_pool **out, const power_allocator *allocator,

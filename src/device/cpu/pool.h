@@ -16,8 +16,8 @@ power_status power_pool_create(struct power_pool **out, const power_allocator *a
 void power_pool_destroy(struct power_pool *pool);
 /* Every thread t of [0, n_threads) runs fn(argument, t); the caller is thread 0. */
 void power_pool_run(struct power_pool *pool, power_pool_fn fn, void *argument);
-/* Inside fn, called by every thread: none passes before all have come. What a thread wrote before it
- * is seen by all after it. */
+/* Inside fn, called by every thread: none passes before all have come. What a thread wrote before
+ * it is seen by all after it. */
 void power_pool_barrier(struct power_pool *pool);
 
 #endif

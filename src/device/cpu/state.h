@@ -3,12 +3,13 @@
  * Input: pieces and limits. Output: offsets; bytes moved. Threads: the queue's.
  * Bounds: checked against the pools.
  *
- * RECURRENT, each layer of a slot: a header, planes head, base and spare [n_heads][d_k][d_v], the log,
- * the spare log. A log row is k [n_k_heads * d_k], v [n_heads * d_v], g [n_heads], beta [n_heads].
- * The log is a ring: the row of position p is at p mod capacity. A step of n <= undo_rows rows appends
- * to it, so the log before a step holds at most capacity - undo_rows = 2 * undo_rows rows. A longer
- * step must leave the ring alone (the step may be rolled back): its last undo_rows rows go to the spare
- * log and the plane before them to `spare`; SPARE_TO_BASE moves both into place.
+ * RECURRENT, each layer of a slot: a header, planes head, base and spare [n_heads][d_k][d_v], the
+ * log, the spare log. A log row is k [n_k_heads * d_k], v [n_heads * d_v], g [n_heads], beta
+ * [n_heads]. The log is a ring: the row of position p is at p mod capacity. A step of n <=
+ * undo_rows rows appends to it, so the log before a step holds at most capacity - undo_rows = 2 *
+ * undo_rows rows. A longer step must leave the ring alone (the step may be rolled back): its last
+ * undo_rows rows go to the spare log and the plane before them to `spare`; SPARE_TO_BASE moves both
+ * into place.
  *
  * CONV, each layer of a slot: a ring of input rows, position p at p mod capacity, capacity =
  * kernel - 1 + undo_rows + step_rows. Rows at negative positions are zero and not stored. */
@@ -25,10 +26,10 @@ struct power_slot_header {
 struct power_slot_layout {
     struct power_piece piece;
     uint32_t undo_rows;
-    size_t plane_bytes;                 /* of one plane, not rounded */
+    size_t plane_bytes;                       /* of one plane, not rounded */
     size_t head, base, spare, log, spare_log; /* offsets in a layer's part; the header is at 0 */
-    size_t log_floats;                  /* RECURRENT: floats of a log row; CONV: channels */
-    uint64_t capacity;                  /* rows of the ring */
+    size_t log_floats;                        /* RECURRENT: floats of a log row; CONV: channels */
+    uint64_t capacity;                        /* rows of the ring */
     size_t layer_bytes, slot_bytes;
 };
 

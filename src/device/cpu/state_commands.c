@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Commands on state: copies, replays, and the canonical form for save and load.
  * Input: commands from the host, pools. Output: pools changed, canonical bytes.
- * Threads: the queue's. Bounds: every slot, block and range is checked before the first command runs.
+ * Threads: the queue's. Bounds: every slot, block and range is checked before the first command
+ * runs.
  *
- * Canonical bytes, whatever the instruction set. KV: for each position, layer and kv head: k, then v,
- * as stored; Q8_0: codes, then the halves of the scales. CONV: for each position and layer: the input
- * row, f32. RECURRENT: for each layer: plane head [n_heads][d_k][d_v], f32. */
+ * Canonical bytes, whatever the instruction set. KV: for each position, layer and kv head: k, then
+ * v, as stored; Q8_0: codes, then the halves of the scales. CONV: for each position and layer: the
+ * input row, f32. RECURRENT: for each layer: plane head [n_heads][d_k][d_v], f32. */
 #include "device/cpu/state.h"
 
 #include <string.h>
@@ -222,7 +223,8 @@ static void move(bool export, unsigned char **canonical, unsigned char *stored, 
     *canonical += bytes;
 }
 
-/* One row of a kv head: element i of the row is at `part` + (i / run * 64 + token) * run elements. */
+/* One row of a kv head: element i of the row is at `part` + (i / run * 64 + token) * run elements.
+ */
 static void move_channels(bool export, unsigned char **canonical, unsigned char *part, size_t n,
                           size_t run, size_t bytes, uint32_t token) {
     for (size_t i = 0; i < n; i += run)
