@@ -20,8 +20,11 @@ static void die(const char *what) {
 static json_t *read_prompts(const char *path) {
     json_error_t error;
     json_t *root = json_load_file(path, 0, &error);
-    if (json_is_object(root) && json_object_get(root, "prompts"))
-        return json_incref(json_object_get(root, "prompts"));
+    json_t *inner = json_is_object(root) ? json_incref(json_object_get(root, "prompts")) : NULL;
+    if (inner) {
+        json_decref(root);
+        return inner;
+    }
     if (json_is_array(root)) return root;
     FILE *file = fopen(path, "rb");
     if (!file) die(path);
