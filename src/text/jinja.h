@@ -453,6 +453,7 @@ bool power_jinja_percent(struct jinja_render *r, struct power_text format,
                          const struct jinja_args *args, struct jinja_value *out);
 bool power_jinja_str_format(struct jinja_render *r, struct power_text format,
                             const struct jinja_args *args, struct jinja_value *out);
+/* jinja_date.c */
 bool power_jinja_strftime(struct jinja_render *r, struct power_text format,
                           struct jinja_value *out);
 
