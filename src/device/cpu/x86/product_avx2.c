@@ -13,7 +13,7 @@
 
 #include "device/cpu/x86/product_unpack.h"
 
-#include "device/cpu/x86/product_one.h"
+#include "device/cpu/x86/product_few.h"
 
 #include "device/cpu/x86/product_float.h"
 

@@ -22,16 +22,17 @@ _Static_assert(X_UNITS > 2 * ROWS_MAX, "activation units fit the scratch");
 typedef const uint8_t *(*unpack_fn)(const struct power_product *p, uint32_t group, uint32_t unit,
                                     uint32_t n, struct quant_scratch *s);
 
-/* One row, ONE_OUTS outputs from `out` on. x: all units of the row. */
-#define ONE_OUTS 64u
-typedef void (*one_fn)(const struct power_product *p, const struct xunit *x, uint32_t out,
+/* A few rows, FEW_OUTS outputs from `out` on. x: [units][rows]; y: column 0 of the first row. */
+#define FEW_ROWS 4
+#define FEW_OUTS 64u
+typedef void (*few_fn)(const struct power_product *p, const struct xunit *x, uint32_t out,
                        float *y);
 
 struct quant_kernel {
     struct power_quant_form form;
     unpack_fn unpack;
     const tile_fn *tiles;
-    one_fn one; /* NULL for raw rows */
+    const few_fn *few; /* by rows - 1; NULL for raw rows */
 };
 
 /* Where isum starts: the codes' offset, taken back. Signed codes of the maddubs path have none. */
@@ -130,8 +131,9 @@ static void run_product(const struct power_product *p, const struct quant_kernel
             take_rows(p, &kernel->form, row, taken, unit, s->x + (size_t)unit * taken);
         }
         uint32_t o = out;
-        for (; taken == 1 && x_taken && kernel->one && end - o >= ONE_OUTS; o += ONE_OUTS) {
-            kernel->one(p, s->x, o, p->y + (size_t)row * p->y_stride);
+        bool few = taken <= FEW_ROWS && x_taken && kernel->few;
+        for (; few && end - o >= FEW_OUTS; o += FEW_OUTS) {
+            kernel->few[taken - 1](p, s->x, o, p->y + (size_t)row * p->y_stride);
         }
         for (; o < end; o += 16) {
             run_group(p, kernel, row, taken, o, end - o < 16 ? end - o : 16, x_taken, s);

@@ -36,7 +36,7 @@ BLOCK_TILES(5, 1)
 #define BOTH(name, NAME, tiles, unit_bytes, ...)                                                   \
     RAW(name, NAME, tiles, unit_bytes, __VA_ARGS__)                                                \
     static const struct quant_kernel packed_##name = {                                             \
-        {__VA_ARGS__}, unpack_##name, tiles, one_##name};                                          \
+        {__VA_ARGS__}, unpack_##name, tiles, few_##name};                                          \
     PRODUCT(product_packed_##name, packed_##name)
 
 /* form: super, bits, subs, offset, has_min */
