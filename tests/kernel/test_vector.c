@@ -170,11 +170,14 @@ static void check_unary(const struct power_cpu_kernels *t, const char *name, enu
         free(x);
     }
     if (fill != FILL_UNIT) return;
-    enum { SWEEP = 1 << 16, STEP = 65521 }; /* all sign and exponent values, mantissas scattered */
+    enum {
+        SWEEP = 1 << 16,
+        STRIDE = 65521
+    }; /* all sign and exponent values, mantissas scattered */
     float *x = malloc(SWEEP * sizeof *x);
     assert_non_null(x);
     for (uint32_t i = 0; i < SWEEP; i++)
-        x[i] = float_of(i * STEP);
+        x[i] = float_of(i * STRIDE);
     check_unary_row(t, name, x, SWEEP);
     for (uint32_t i = 0; i < SWEEP; i++)
         x[i] = (float)((int32_t)i - SWEEP / 2) * 0x1p-8f;

@@ -13,7 +13,11 @@
 #include <string.h>
 
 #define VEC static inline __attribute__((always_inline))
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
 #define UNROLL _Pragma("GCC unroll 32")
+#endif
 
 #if defined(__AVX512F__)
 
@@ -146,9 +150,6 @@ VEC void vf_store_n(float *p, vf x, uint32_t n) {
 VEC vf vf_load_half(const uint16_t *p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)p));
 }
-VEC void vf_store_half(uint16_t *p, vf x) {
-    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
-}
 VEC vf vf_load_i8(const int8_t *p) {
     return vi_convert(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
 }
@@ -157,6 +158,11 @@ VEC __m256 vf_low(vf a) {
 }
 VEC __m256 vf_high(vf a) {
     return _mm256_castsi256_ps(_mm512_extracti64x4_epi64(_mm512_castps_si512(a), 1));
+}
+VEC void vf_store_half(uint16_t *p, vf x) {
+    __m128i *out = (__m128i *)(void *)p;
+    _mm_storeu_si128(out, _mm256_cvtps_ph(vf_low(x), _MM_FROUND_TO_NEAREST_INT));
+    _mm_storeu_si128(out + 1, _mm256_cvtps_ph(vf_high(x), _MM_FROUND_TO_NEAREST_INT));
 }
 VEC int32_t vi_reduce_max(vi a) {
     return _mm512_reduce_max_epi32(a);

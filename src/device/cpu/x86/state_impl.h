@@ -72,7 +72,7 @@ void FN(delta_f32)(float *state, uint32_t d_k, uint32_t d_v, const float *q, con
 
 VEC vf gather(const float *p, vi index) {
 #if LANES == 16
-    return _mm512_i32gather_ps(index, p, 4);
+    return _mm512_mask_i32gather_ps(vf_zero(), vm_first(LANES), index, p, 4);
 #else
     return _mm256_i32gather_ps(p, index, 4);
 #endif
