@@ -214,21 +214,33 @@ INLINE vf float_step(vf chain, vi sum, const unsigned char *scales, const struct
     return vf_fnma(vf_mul(m, da), vf_from_int(minimum_k(scales, x, lane)), chain);
 }
 
-/* isum of one unit of all streams. */
+/* Part of a unit of one vector of outputs. */
+INLINE void part_super(vi *sum, const struct packed_at *at, const struct xunit *x, uint32_t part,
+                       int lane, const enum power_dtype dtype, size_t code_bytes, const int rows) {
+    const unsigned char *codes = at->codes + part * code_bytes / 4;
+    if (lane == 0) prefetch(at->scales + part * 64);
+    if (dtype == POWER_DTYPE_Q6_K) {
+        part_q6_k(sum, codes, at->scales, x, part, lane, rows);
+    } else {
+        part_k(sum, codes, at->scales, x, part, lane, dtype == POWER_DTYPE_Q5_K, rows);
+    }
+}
+
+/* isum of one unit of all streams. One row has the registers to keep every sum. */
 INLINE void sum_super(vi sum[STREAMS * VECTORS][FEW_ROWS], const struct packed_at *at,
                       const struct xunit *x, const enum power_dtype dtype, size_t code_bytes,
                       const int rows) {
-    for (uint32_t n = 0; n < 4 * STREAMS * VECTORS; n++) {
-        const uint32_t part = n / (STREAMS * VECTORS), i = n % (STREAMS * VECTORS);
-        const struct packed_at *a = &at[i / VECTORS];
-        const unsigned char *codes = a->codes + part * code_bytes / 4;
-        const int lane = (int)(i % VECTORS) * LANES;
-        if (lane == 0) prefetch(a->scales + part * 64);
-        if (dtype == POWER_DTYPE_Q6_K) {
-            part_q6_k(sum[i], codes, a->scales, x, part, lane, rows);
-        } else {
-            part_k(sum[i], codes, a->scales, x, part, lane, dtype == POWER_DTYPE_Q5_K, rows);
+    for (uint32_t part = 0; part < 4 && rows == 1; part++) {
+        UNROLL
+        for (int i = 0; i < STREAMS * VECTORS; i++) {
+            part_super(sum[i], &at[i / VECTORS], x, part, i % VECTORS * LANES, dtype, code_bytes,
+                       1);
         }
+    }
+    for (int n = 0; n < 4 * STREAMS * VECTORS && rows > 1; n++) {
+        const int i = n % (STREAMS * VECTORS), part = n / (STREAMS * VECTORS);
+        part_super(sum[i], &at[i / VECTORS], x, (uint32_t)part, i % VECTORS * LANES, dtype,
+                   code_bytes, rows);
     }
 }
 
@@ -243,7 +255,10 @@ INLINE void few_super(const struct power_product *p, const struct xunit *x, uint
     }
     for (uint32_t unit = 0; unit < p->k / 256; unit++, x += rows) {
         vi sum[STREAMS * VECTORS][FEW_ROWS];
-        memset(sum, 0, sizeof sum);
+        UNROLL
+        for (int i = 0; i < STREAMS * VECTORS * FEW_ROWS; i++) {
+            sum[i / FEW_ROWS][i % FEW_ROWS] = vi_zero();
+        }
         sum_super(sum, at, x, dtype, code_bytes, rows);
         for (int n = 0; n < STREAMS * VECTORS * rows; n++) {
             const int i = n / rows, r = n % rows, lane = i % VECTORS * LANES;
