@@ -157,7 +157,7 @@ power_status power_model_price(power_model *model, uint32_t context, power_kv_ty
     if (!model || !out_state_bytes || !out_scratch_bytes) {
         return power_fail(error, POWER_INVALID, "model or an output is NULL");
     }
-    power_status status = power_model_engine(model, kv_type, &engine, error);
+    power_status status = power_model_priced(model, kv_type, &engine, error);
     if (status != POWER_OK) return status;
     uint64_t bytes = power_state_price(engine->graph->pieces, engine->graph->n_pieces,
                                        engine->piece_bytes, context, &engine->state_limits);

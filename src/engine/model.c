@@ -117,8 +117,9 @@ static power_status open_text(struct power_model *model, power_error *error) {
     return status == POWER_OK ? open_template(model, error) : status;
 }
 
-static power_status open_weights(struct power_model *model, power_error *error) {
-    struct power_weights_options options = {.pack = !model->options.no_pack,
+power_status power_model_open_weights(struct power_model *model, power_error *error) {
+    bool pack = !model->options.no_pack && !model->options.metadata_only;
+    struct power_weights_options options = {.pack = pack,
                                             .max_bytes = power_budget_left(model->host.budget),
                                             .threads = model->host.threads,
                                             .progress = model->options.progress,
@@ -152,7 +153,8 @@ static power_status open_parts(struct power_model *model, const char *path, powe
     if (status == POWER_OK) status = power_family_normalise(model->source, error);
     if (status == POWER_OK) status = open_text(model, error);
     if (status == POWER_OK) status = power_model_digest_start(model, error);
-    if (status == POWER_OK && !model->options.metadata_only) status = open_weights(model, error);
+    if (status == POWER_OK && !model->options.metadata_only)
+        status = power_model_open_weights(model, error);
     return status;
 }
 

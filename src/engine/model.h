@@ -81,6 +81,11 @@ power_status power_model_build(struct power_model *model, power_kv_type kv_type,
 /* The engine of a KV type, made at the first call. */
 power_status power_model_engine(struct power_model *model, power_kv_type kv_type,
                                 struct power_engine **out, power_error *error) POWER_MUST_USE;
+/* The same for pricing alone, also with metadata_only: then weights are bound but not packed. */
+power_status power_model_priced(struct power_model *model, power_kv_type kv_type,
+                                struct power_engine **out, power_error *error) POWER_MUST_USE;
+/* Registers, brings and packs the tensors of the family's graph. */
+power_status power_model_open_weights(struct power_model *model, power_error *error) POWER_MUST_USE;
 /* POWER_CHANGED or POWER_MISMATCH when the files are not, or no longer, what was opened. Any
  * thread. */
 power_status power_model_check(void *model, power_error *error) POWER_MUST_USE;

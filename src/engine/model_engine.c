@@ -82,17 +82,35 @@ static power_status make_engine(struct power_model *model, power_kv_type kv_type
     return power_engine_create(&options, out, error);
 }
 
+static power_status get_engine(struct power_model *model, power_kv_type kv_type,
+                               struct power_engine **out, power_error *error) {
+    power_status status = check_kv(model, kv_type, error);
+    if (status != POWER_OK) return status;
+    power_mutex_lock(model->mutex);
+    struct power_engine **engine = &model->engines[kv_type];
+    if (!model->weights) status = power_model_open_weights(model, error);
+    if (status == POWER_OK && !*engine) status = make_engine(model, kv_type, engine, error);
+    if (status == POWER_OK) *out = *engine;
+    power_mutex_unlock(model->mutex);
+    return status;
+}
+
 power_status power_model_engine(struct power_model *model, power_kv_type kv_type,
                                 struct power_engine **out, power_error *error) {
     if (model->options.metadata_only) {
         return power_fail(error, POWER_STATE, "the model was opened with metadata_only");
     }
-    power_status status = check_kv(model, kv_type, error);
-    if (status != POWER_OK) return status;
-    power_mutex_lock(model->mutex);
-    struct power_engine **engine = &model->engines[kv_type];
-    if (!*engine) status = make_engine(model, kv_type, engine, error);
-    if (status == POWER_OK) *out = *engine;
-    power_mutex_unlock(model->mutex);
-    return status;
+    return get_engine(model, kv_type, out, error);
+}
+
+power_status power_model_priced(struct power_model *model, power_kv_type kv_type,
+                                struct power_engine **out, power_error *error) {
+    const power_error *missing = !model->has_hparams ? &model->hparams_error
+                                 : !model->vocab     ? &model->vocab_error
+                                                     : NULL;
+    if (missing) {
+        if (error) *error = *missing;
+        return missing->status;
+    }
+    return get_engine(model, kv_type, out, error);
 }
