@@ -201,6 +201,7 @@ struct jinja_node {
     int id; /* FILTER, TEST: number in the table, -1 when unknown */
     uint32_t line, column;
     struct jinja_node *a, *b, *c, *list, *other, *next;
+    struct jinja_node *hidden; /* of a scope: NODE_NAMEs that begin undefined (jinja_scope.c) */
     struct power_text text, text2;
     struct jinja_value value;
 };
@@ -257,6 +258,10 @@ bool power_jinja_lex(struct jinja_compiler *c, struct power_text source);
 /* The statements of the whole template; NULL with c->status set on failure, or for an empty one. */
 struct jinja_node *power_jinja_parse(struct jinja_compiler *c);
 
+/* Finds for each scope the names that begin undefined in it. */
+bool power_jinja_scopes(struct jinja_compiler *c, struct jinja_node *body,
+                        struct jinja_node **out_hidden);
+
 struct jinja_node *power_jinja_node(struct jinja_compiler *c, enum jinja_kind kind,
                                     const struct jinja_token *at);
 /* Records the nesting of a node whose children are set; false when it is too deep. */
@@ -283,7 +288,7 @@ struct jinja_node *power_jinja_call_suffix(struct jinja_compiler *c, struct jinj
 struct power_template {
     const power_allocator *allocator;
     struct power_arena arena;
-    struct jinja_node *body;
+    struct jinja_node *body, *hidden;
 };
 
 /* ---- rendering ---- */
@@ -417,6 +422,7 @@ bool power_jinja_contains(struct jinja_render *r, struct jinja_value container,
 
 /* jinja_exec.c */
 bool power_jinja_exec(struct jinja_render *r, const struct jinja_node *list);
+bool power_jinja_hide(struct jinja_render *r, const struct jinja_node *hidden);
 bool power_jinja_call_macro(struct jinja_render *r, struct jinja_object *macro,
                             const struct jinja_args *args, struct jinja_value *out);
 bool power_jinja_call_loop(struct jinja_render *r, struct jinja_loop *loop,

@@ -47,6 +47,17 @@ const struct jinja_value *power_jinja_lookup(const struct jinja_render *r, struc
     return power_jinja_dict_find(r->context, name);
 }
 
+/* Names that begin undefined in the scope just opened. */
+bool power_jinja_hide(struct jinja_render *r, const struct jinja_node *hidden) {
+    for (; hidden; hidden = hidden->next) {
+        struct jinja_value v;
+        if (!power_jinja_undefined(r, hidden->text, NULL, false, &v) ||
+            !power_jinja_bind(r, r->frame, hidden->text, v))
+            return false;
+    }
+    return true;
+}
+
 /* ---- assignment ---- */
 
 static bool assign(struct jinja_render *r, const struct jinja_node *target, struct jinja_value v);
@@ -117,7 +128,8 @@ static bool exec_filter_block(struct jinja_render *r, const struct jinja_node *n
     struct jinja_value text;
     struct jinja_frame *outer = r->frame;
     if (!(r->frame = push_frame(r, outer))) return false;
-    bool ok = capture(r, node->list, &text) && apply_filters(r, node->b, text, &text);
+    bool ok = power_jinja_hide(r, node->hidden) && capture(r, node->list, &text) &&
+              apply_filters(r, node->b, text, &text);
     r->frame = outer;
     return ok && put_only_text(r, text);
 }
@@ -126,7 +138,8 @@ static bool exec_set_block(struct jinja_render *r, const struct jinja_node *node
     struct jinja_value text;
     struct jinja_frame *outer = r->frame;
     if (!(r->frame = push_frame(r, outer))) return false;
-    bool ok = capture(r, node->list, &text) && (!node->b || apply_filters(r, node->b, text, &text));
+    bool ok = power_jinja_hide(r, node->hidden) && capture(r, node->list, &text) &&
+              (!node->b || apply_filters(r, node->b, text, &text));
     r->frame = outer;
     return ok && assign(r, node->a, text);
 }
@@ -161,7 +174,7 @@ static bool run_turn(struct jinja_render *r, const struct jinja_node *node,
     }
     frame->count = 0;
     if (!power_jinja_bind(r, frame, POWER_TEXT("loop"), power_jinja_of_object(loop)) ||
-        !assign(r, node->a, item))
+        !power_jinja_hide(r, node->hidden) || !assign(r, node->a, item))
         return false;
     return power_jinja_exec(r, node->list);
 }
@@ -337,8 +350,8 @@ bool power_jinja_call_macro(struct jinja_render *r, struct jinja_object *macro,
     if (!power_jinja_enter(r)) return false;
     r->flow = FLOW_NEXT;
     bool ok = (r->frame = push_frame(r, macro->frame)) != NULL &&
-              bind_parameters(r, macro, args, &used) && bind_rest(r, macro, args, used) &&
-              capture(r, macro->node->list, out);
+              power_jinja_hide(r, macro->node->hidden) && bind_parameters(r, macro, args, &used) &&
+              bind_rest(r, macro, args, used) && capture(r, macro->node->list, out);
     r->frame = outer;
     r->flow = flow;
     power_jinja_leave(r);
@@ -390,6 +403,9 @@ static bool exec_if(struct jinja_render *r, const struct jinja_node *node) {
 static bool exec_scope(struct jinja_render *r, const struct jinja_node *node) {
     struct jinja_frame *outer = r->frame, *inner = push_frame(r, outer);
     bool ok = inner != NULL;
+    r->frame = inner;
+    ok = ok && power_jinja_hide(r, node->hidden);
+    r->frame = outer;
     for (const struct jinja_node *n = node->kind == NODE_WITH ? node->other : NULL; ok && n;
          n = n->next) {
         struct jinja_value v;

@@ -273,7 +273,8 @@ static const struct {
 
 /* Tags whose content is a frame of its own: there an unknown filter is an error at once. */
 static bool begins_frame(enum jinja_kind kind) {
-    return kind == NODE_FILTER_BLOCK || kind == NODE_WITH || kind == NODE_SCOPE;
+    return kind == NODE_FILTER_BLOCK || kind == NODE_WITH || kind == NODE_SCOPE ||
+           kind == NODE_MACRO;
 }
 
 static struct jinja_node *statement(struct jinja_compiler *c) {

@@ -62,6 +62,7 @@ power_status power_template_compile(const power_allocator *allocator, struct pow
                                                    : SIZE_MAX);
     struct jinja_compiler c = {.arena = &t->arena, .error = error};
     if (power_jinja_lex(&c, text)) t->body = power_jinja_parse(&c);
+    if (t->body) (void)power_jinja_scopes(&c, t->body, &t->hidden);
     if (c.status != POWER_OK) {
         power_template_destroy(t);
         return c.status;
@@ -94,8 +95,8 @@ power_status power_template_render(const struct power_template *t, struct power_
     struct jinja_frame base = {0};
     r.out = &text;
     r.frame = &base;
-    bool ok =
-        power_jinja_from_json(&r, variables_json, &r.context) && power_jinja_exec(&r, t->body);
+    bool ok = power_jinja_from_json(&r, variables_json, &r.context) &&
+              power_jinja_hide(&r, t->hidden) && power_jinja_exec(&r, t->body);
     if (!ok) (void)power_jinja_raise(&r, POWER_INVALID, "not a value that fits here");
     if (ok && text.length && !power_buffer_append(out, text.bytes, text.length))
         r.status = power_fail_memory(error, text.length, "template output");
