@@ -131,14 +131,16 @@ static power_status check_options(const power_generate_options *options,
 power_status power_generate(power_session *session, const power_generate_options *options,
                             power_generate_result *out_result, power_error *error) {
     power_generate_options copy;
-    if (!session || !options) return power_fail(error, POWER_INVALID, "session or options is NULL");
+    power_status status = power_session_idle(session, error);
+    if (status != POWER_OK) return status;
+    if (!options) return power_fail(error, POWER_INVALID, "options is NULL");
     if (out_result && (out_result->struct_size < sizeof(size_t) ||
                        out_result->struct_size > sizeof *out_result)) {
         return power_fail(error, POWER_INVALID,
                           "generate result: struct_size is %zu, this library knows %zu",
                           out_result->struct_size, sizeof *out_result);
     }
-    power_status status = check_options(options, &copy, error);
+    status = check_options(options, &copy, error);
     if (status != POWER_OK) return status;
     struct power_job job = power_session_job(session, POWER_JOB_GENERATE);
     status = power_request_generate(session->engine, &copy, session->length, session->context, &job,
@@ -147,7 +149,9 @@ power_status power_generate(power_session *session, const power_generate_options
     struct stream stream = {.options = &copy, .started_ns = power_clock_ns()};
     power_detokenizer_init(&stream.detokenizer, session->model->vocab, copy.show_special != 0);
     power_buffer_init(&stream.text, session->model->host.allocator, DELTA_BYTES);
+    session->busy = true;
     status = run(session, &job, &stream, error);
+    session->busy = false;
     power_buffer_finish(&stream.text);
     power_session_settle(session, status);
     if (status == POWER_OK && out_result) {

@@ -23,6 +23,12 @@ struct power_job power_session_job(struct power_session *session, enum power_job
     return job;
 }
 
+power_status power_session_idle(const struct power_session *session, power_error *error) {
+    if (!session) return power_fail(error, POWER_INVALID, "session is NULL");
+    if (!session->busy) return POWER_OK;
+    return power_fail(error, POWER_STATE, "the session is busy with another call");
+}
+
 void power_session_settle(struct power_session *session, power_status status) {
     if (status == POWER_CANCELLED) atomic_store(&session->cancel, 0);
 }
@@ -126,14 +132,13 @@ power_status power_session_open(power_model *model, const power_session_options 
 }
 
 void power_session_close(power_session *session) {
-    if (!session) return;
+    if (!session || session->busy) return; /* closed from its own callback it has to stay */
     const power_allocator *allocator = session->model->host.allocator;
     if (session->sequence) {
         struct power_job job = power_session_job(session, POWER_JOB_CLOSE);
         job.cancel = NULL;
-        /* A full queue empties within a step. */
-        while (power_engine_call(session->engine, &job, NULL) != POWER_OK) {
-            power_cpu_relax();
+        while (power_engine_call(session->engine, &job, NULL) == POWER_OVERLOADED) {
+            power_cpu_relax(); /* a full queue empties within a step */
         }
     }
     power_cond_destroy(session->cond);
@@ -162,9 +167,10 @@ void power_session_cancel(power_session *session) {
 power_status power_session_evaluate(power_session *session, const uint32_t *ids, size_t n_ids,
                                     const uint32_t *rows, size_t n_rows, float *out_logits,
                                     power_error *error) {
-    if (!session) return power_fail(error, POWER_INVALID, "session is NULL");
+    power_status status = power_session_idle(session, error);
+    if (status != POWER_OK) return status;
     struct power_job job = power_session_job(session, POWER_JOB_EVALUATE);
-    power_status status =
+    status =
         power_request_evaluate(session->engine, ids, n_ids, rows, n_rows, out_logits, &job, error);
     if (status != POWER_OK) return status;
     status = power_engine_call(session->engine, &job, error);
@@ -174,10 +180,11 @@ power_status power_session_evaluate(power_session *session, const uint32_t *ids,
 }
 
 power_status power_session_truncate(power_session *session, uint32_t length, power_error *error) {
-    if (!session) return power_fail(error, POWER_INVALID, "session is NULL");
+    power_status status = power_session_idle(session, error);
+    if (status != POWER_OK) return status;
     struct power_job job = power_session_job(session, POWER_JOB_TRUNCATE);
     job.length = length;
-    power_status status = power_engine_call(session->engine, &job, error);
+    status = power_engine_call(session->engine, &job, error);
     if (status == POWER_OK) session->length = length;
     return status;
 }
@@ -188,8 +195,9 @@ power_status power_session_fork(power_session *session, power_session **out_sess
         return power_fail(error, POWER_INVALID, "session or out_session is NULL");
     }
     struct power_session *fork = NULL;
-    power_status status =
-        make_session(session->model, session->engine, session->context, &fork, error);
+    power_status status = power_session_idle(session, error);
+    if (status != POWER_OK) return status;
+    status = make_session(session->model, session->engine, session->context, &fork, error);
     if (status != POWER_OK) return status;
     fork->kv_type = session->kv_type;
     fork->chunk_rows = session->chunk_rows;
@@ -212,7 +220,9 @@ power_status power_session_save(power_session *session, void *out, size_t capaci
         return power_fail(error, POWER_INVALID, "session, out or out_bytes is NULL");
     }
     struct power_saved saved;
-    power_status status = power_saved_layout(session->engine, session->length, &saved, error);
+    power_status status = power_session_idle(session, error);
+    if (status != POWER_OK) return status;
+    status = power_saved_layout(session->engine, session->length, &saved, error);
     if (status != POWER_OK) return status;
     *out_bytes = saved.total_bytes;
     if (capacity < saved.total_bytes) {
@@ -232,13 +242,15 @@ power_status power_session_save(power_session *session, void *out, size_t capaci
 power_status power_session_load(power_session *session, const void *bytes, size_t length,
                                 power_error *error) {
     if (!session || !bytes) return power_fail(error, POWER_INVALID, "session or bytes is NULL");
+    power_status status = power_session_idle(session, error);
+    if (status != POWER_OK) return status;
     if (session->length) {
         return power_fail(error, POWER_STATE, "the session holds %u tokens, it must be empty",
                           session->length);
     }
     struct power_saved saved;
-    power_status status = power_saved_open(session->model, session->engine, session->kv_type,
-                                           session->long_rope, bytes, length, &saved, error);
+    status = power_saved_open(session->model, session->engine, session->kv_type, session->long_rope,
+                              bytes, length, &saved, error);
     if (status != POWER_OK) return status;
     if (saved.length > session->context) {
         return power_fail(error, POWER_CONTEXT_FULL, "%u tokens do not fit in a context of %u",

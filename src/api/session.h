@@ -13,6 +13,7 @@ struct power_session {
     struct power_sequence *sequence;
     struct power_cond *cond; /* of this session's job */
     _Atomic(int) cancel;
+    bool busy; /* inside power_generate: its callback may not call this session again */
     power_kv_type kv_type;
     bool long_rope;
     uint32_t context, chunk_rows;
@@ -22,6 +23,9 @@ struct power_session {
 
 /* A job of this session, ready for its kind's fields. */
 struct power_job power_session_job(struct power_session *session, enum power_job_kind kind);
+/* POWER_INVALID for NULL, POWER_STATE in the middle of a call. */
+power_status power_session_idle(const struct power_session *session,
+                                power_error *error) POWER_MUST_USE;
 /* After a job: a cancellation that was obeyed is over. */
 void power_session_settle(struct power_session *session, power_status status);
 

@@ -49,11 +49,19 @@ static power_status make_ticket(struct power_engine *engine, struct power_job *j
     return POWER_OK;
 }
 
+/* A second call while the first one runs, say from its callback. */
+static bool is_busy(const struct power_job *job) {
+    if (job->sequence && job->sequence->ticket.job) return true;
+    return job->source && job->source->ticket.job;
+}
+
 void power_admit(struct power_engine *engine, struct power_job *job) {
     power_error error = {0};
     power_status status = POWER_OK;
     bool call = job->kind == POWER_JOB_EVALUATE || job->kind == POWER_JOB_GENERATE;
-    if (!call) {
+    if (is_busy(job)) {
+        status = power_fail(&error, POWER_STATE, "the session is busy with another call");
+    } else if (!call) {
         status = power_job_run(engine, job, &error);
     } else if (cancelled(job)) {
         status = power_fail(&error, POWER_CANCELLED, "cancelled");

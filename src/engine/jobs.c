@@ -149,6 +149,5 @@ power_status power_job_run(struct power_engine *engine, struct power_job *job, p
     case POWER_JOB_GENERATE:
         break;
     }
-    assert(!"a call is a ticket");
-    return POWER_INVALID;
+    return power_fail(error, POWER_INVALID, "a call is a ticket, not a job");
 }

@@ -238,26 +238,51 @@ static uint32_t survivors(struct power_sampler *sampler, const power_sampling *s
 
 /* ---- the draw ---- */
 
-static float gumbel(const struct power_draw *draw, uint32_t id) {
-    const power_sampling *s = draw->sampling;
-    struct power_philox counter = {{id / 4, draw->position, s->choice, 0}};
-    struct power_philox words = power_philox(counter, (uint32_t)s->seed, (uint32_t)(s->seed >> 32));
-    float k = (float)(words.word[id % 4] >> 9);
-    float u = (2.0f * k + 1.0f) * 0x1p-24f; /* exact: 24 bits */
+/* Noise of the ids, four to a call of the generator; the last group is kept, as ids mostly come in
+ * order. */
+struct noise {
+    const struct power_draw *draw;
+    struct power_philox words;
+    uint32_t group;
+};
+
+static uint32_t noise_bits(struct noise *noise, uint32_t id) {
+    const power_sampling *s = noise->draw->sampling;
+    if (id / 4 != noise->group) {
+        noise->group = id / 4;
+        struct power_philox counter = {{id / 4, noise->draw->position, s->choice, 0}};
+        noise->words = power_philox(counter, (uint32_t)s->seed, (uint32_t)(s->seed >> 32));
+    }
+    return noise->words.word[id % 4] >> 9;
+}
+
+static float gumbel(uint32_t bits) {
+    float u = (2.0f * (float)bits + 1.0f) * 0x1p-24f; /* exact: 24 bits */
     return power_ref_log(-power_ref_log(u));
+}
+
+/* -log(-log(u)) <= -log(1 - u), and 1 - u is below 2^-zeros: what the noise adds is less than this.
+ */
+static float gumbel_bound(uint32_t bits) {
+    uint32_t rest = 0x7fffffu - bits;
+    int zeros = __builtin_clz((rest << 1) | 1) - 8;
+    return 0.70f * (float)(zeros + 1) + 0.02f;
 }
 
 static uint32_t draw_candidate(const struct power_candidate *c, uint32_t n,
                                const struct power_draw *draw) {
+    struct noise noise = {.draw = draw, .group = UINT32_MAX};
     uint32_t best = 0;
     for (uint32_t i = 1; i < n; i++) {
         if (larger_x(&c[i], &c[best])) best = i;
     }
     uint32_t id = c[best].id; /* the most probable sets a high bar for the rest */
-    float score = c[best].x - gumbel(draw, id);
+    float score = c[best].x - gumbel(noise_bits(&noise, id));
     for (uint32_t i = 0; i < n; i++) {
         if (i == best || c[i].x + GUMBEL_MOST < score) continue;
-        float other = c[i].x - gumbel(draw, c[i].id);
+        uint32_t bits = noise_bits(&noise, c[i].id);
+        if (c[i].x + gumbel_bound(bits) < score) continue;
+        float other = c[i].x - gumbel(bits);
         if (other > score || (other == score && c[i].id < id)) {
             score = other;
             id = c[i].id;
@@ -266,12 +291,25 @@ static uint32_t draw_candidate(const struct power_candidate *c, uint32_t n,
     return id;
 }
 
+/* The lowest id of the largest; 16 lanes, so that a compiler can keep them in vectors. */
 static uint32_t argmax(const float *x, uint32_t n) {
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < n; i++) {
-        if (x[i] > x[best]) best = i;
+    float lanes[16];
+    uint32_t at = 0;
+    for (uint32_t j = 0; j < 16; j++)
+        lanes[j] = x[0];
+    for (; at + 16 <= n; at += 16) {
+        for (uint32_t j = 0; j < 16; j++)
+            lanes[j] = x[at + j] > lanes[j] ? x[at + j] : lanes[j];
     }
-    return best;
+    float most = lanes[0];
+    for (uint32_t j = 1; j < 16; j++)
+        most = lanes[j] > most ? lanes[j] : most;
+    for (; at < n; at++)
+        most = x[at] > most ? x[at] : most;
+    uint32_t id = 0;
+    while (x[id] != most)
+        id++;
+    return id;
 }
 
 static float logprob_of(const struct power_sampler *sampler, const float *logits, uint32_t id) {

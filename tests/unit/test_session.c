@@ -252,6 +252,38 @@ static void nothing_is_lost_on_the_way(void **state) {
     kit_close(&kit);
 }
 
+static int call_again(void *context, const power_delta *delta) {
+    struct listener *l = context;
+    power_error error;
+    const uint32_t id = 20;
+    power_session *fork = NULL;
+    (void)delta;
+    l->n++;
+    assert_int_equal(power_session_evaluate(l->cancels, &id, 1, NULL, 0, NULL, &error),
+                     POWER_STATE);
+    assert_int_equal(power_session_truncate(l->cancels, 0, &error), POWER_STATE);
+    assert_int_equal(power_session_fork(l->cancels, &fork, &error), POWER_STATE);
+    power_session_close(l->cancels); /* has no effect */
+    return 0;
+}
+
+static void a_busy_session_says_so(void **state) {
+    struct kit kit;
+    uint32_t ids[10];
+    (void)state;
+    open_family(&kit, "llama", 16);
+    kit_ids(ids, 10, 5);
+    power_session *s = kit_session(&kit, 64, POWER_KV_F16);
+    struct listener l = {.cancels = s};
+    power_generate_options options = greedy(ids, 10, 6);
+    options.on_delta = call_again;
+    options.context = &l;
+    assert_int_equal(power_generate(s, &options, NULL, NULL), POWER_OK);
+    assert_true(l.n >= 6);
+    power_session_close(s);
+    kit_close(&kit);
+}
+
 /* ---- cancellation ---- */
 
 static void cancelled_calls_leave_the_state(void **state) {
@@ -494,6 +526,7 @@ int main(void) {
         cmocka_unit_test(generates_without_a_prompt),
         cmocka_unit_test(a_callback_stops_exactly),
         cmocka_unit_test(nothing_is_lost_on_the_way),
+        cmocka_unit_test(a_busy_session_says_so),
         cmocka_unit_test(cancelled_calls_leave_the_state),
         cmocka_unit_test(a_changed_file_is_an_error),
         cmocka_unit_test(digests),
