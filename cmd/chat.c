@@ -89,7 +89,12 @@ static int answer(struct chat *c, bool *out_kept_turn) {
     c->g.n_ids = count - kept;
     c->answer_bytes = 0;
     interrupt_clear();
+    interrupt_watch(c->o.session);
     power_status status = power_generate(c->o.session, &c->g, &result, &error);
+    /* A Ctrl-C that came just after the last answer's end is not meant for this one. */
+    if (status == POWER_CANCELLED && !interrupted())
+        status = power_generate(c->o.session, &c->g, &result, &error);
+    interrupt_watch(NULL); /* at the prompt there is nothing to cancel */
     free(ids);
     rc = write_failed(name);
     if (rc >= 0) return rc;
@@ -204,6 +209,7 @@ int command_chat(int argc, char **argv) {
     power_generate_options_init(&c->g);
     if (rc < 0) rc = apply_sampling(name, &c->s, c->o.model, &c->lists, &c->g);
     if (rc < 0) rc = open_session(name, &c->m, 0, &c->o);
+    interrupt_watch(NULL);
     if (rc < 0 && c->system && !turns_add(&c->turns, "system", c->system, strlen(c->system)))
         rc = fail_text(name, "out of memory");
     c->g.on_delta = on_delta;

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The program as people use it: answers, exit codes, pipes, full disks, terminals, JSON.
+
+    test_cli.py POWER TESTS_DATA
+
+The models are scripted (tests/data/cases): the last byte of the prompt picks the answer. Standard library
+only. Ends with `N passed, N failed`.
+"""
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+power, data = sys.argv[1], sys.argv[2]
+text = f"{data}/cases/gguf/script-text.gguf"
+llama = f"{data}/tiny-models/llama/model.gguf"
+greedy = ["--temperature", "0"]
+passed, failed = 0, 0
+
+
+def check(name, good, detail=""):
+    global passed, failed
+    passed, failed = passed + bool(good), failed + (not good)
+    if not good:
+        print(f"FAIL {name}: {detail}"[:2000], flush=True)
+
+
+def run(*args, stdin="", env=None):
+    p = subprocess.run([power, *args], input=stdin.encode(), capture_output=True, timeout=120,
+                       env={**os.environ, **(env or {})})
+    return p.returncode, p.stdout.decode(), p.stderr.decode()
+
+
+def expect(name, got, code, out=None, err=None):
+    """Exit code, stdout (equal, or a compiled pattern), stderr (pattern)."""
+    good = got[0] == code
+    if out is not None:
+        good = good and (out.search(got[1]) is not None if isinstance(out, re.Pattern) else got[1] == out)
+    if err is not None:
+        good = good and re.search(err, got[2]) is not None
+    check(name, good, got)
+
+
+def one_line(name, got, err):
+    expect(name, got, 2, "", err)
+    check(name + " (one line)", got[2].count("\n") == 1, got)
+
+
+def test_help():
+    expect("--help", run("--help"), 0, re.compile(r"usage: power COMMAND"), "^$")
+    expect("--version", run("--version"), 0, re.compile(r"^power \d+\.\d+\.\d+\n$"))
+    for command in "run chat perplexity show tokenize bench doctor".split():
+        expect(f"{command} --help", run(command, "--help"), 0, re.compile(r"usage: power .*example: ", re.S), "^$")
+    one_line("no command", run(), "which command")
+    one_line("unknown command", run("frobnicate"), "frobnicate")
+
+
+def test_usage():
+    one_line("unknown option", run("run", text, "x", "--frobnicate"), "--frobnicate")
+    one_line("no model", run("run"), "missing argument")
+    one_line("too many", run("show", text, "more"), "too many")
+    one_line("missing value", run("run", text, "x", "--threads"), "--threads")
+    for option, value in [("--threads", "0"), ("--threads", "x"), ("--threads", "-1"), ("--threads", "1e3"),
+                          ("--ctx", "0"), ("--ctx", "99999999999999999999"), ("--temperature", "nan"),
+                          ("--temperature", "-1"), ("--top-p", "1.5"), ("--top-k", "1.5"), ("--memory", "8X"),
+                          ("--seed", "x"), ("--kv", "f8"), ("--cpu-mask", "mmx"), ("--sha256", "abc"),
+                          ("--logit-bias", "5"), ("--stop-id", "x"), ("--max-tokens", "0"), ("--verify", "maybe")]:
+        one_line(f"{option} {value}", run("run", text, "x", option, value), re.escape(option.strip("-").split("-")[0]))
+
+
+def test_run():
+    expect("answer", run("run", text, "say b", *greedy), 0, "ABCDEFGHIJ\n", "^$")
+    expect("pipe", run("run", text, *greedy, stdin="say a\n"), 0, "Hello world out\n")
+    expect("file", run("run", text, "--file", "-", *greedy, stdin="say a"), 0, "Hello world out\n")
+    expect("split UTF-8", run("run", text, "say h", *greedy), 0, "\U0001f638\n")
+    expect("max tokens", run("run", text, "say b", "-n", "2", *greedy), 0, "ABCDEF\n")
+    expect("bias forbids", run("run", text, "say b", "-n", "1", "--logit-bias", "275=-1000", *greedy), 0, re.compile("^(?!ABC)"))
+    expect("stop id", run("run", text, "say b", "--stop-id", "71", *greedy), 0, "ABCDEF\n")
+    code, out, err = run("run", text, "say b", "--json", *greedy)
+    answer = json.loads(out)
+    check("json", code == 0 and answer["text"] == "ABCDEFGHIJ" and answer["ids"] == [275, 276, 71, 277, 74]
+          and answer["finish"] == "stop" and answer["usage"]["output_tokens"] >= 5, answer)
+    expect("stats", run("run", text, "say b", "--stats", *greedy), 0, "ABCDEFGHIJ\n", r"tokens/s.*TTFT.*peak memory")
+    expect("random seed is said", run("run", llama, "channel", "--seed", "random", "-n", "4"), 0, None, r"^seed \d+")
+    seeds = [run("run", llama, "channel is", "-n", "12", "--seed", s, "--temperature", "1.5")[1] for s in "1121"]
+    check("seed decides", seeds[0] == seeds[1] == seeds[3] != seeds[2], seeds)
+    masks = [run("run", llama, "channel is", "-n", "12", "--seed", "3", *o) for o in
+             ([], ["--cpu-mask", "none"], ["--cpu-mask", "avx2"], ["--threads", "3"], ["--no-mmap"], ["--no-pack"], ["--no-fusion"], ["--chunk", "1"])]
+    check("the same bytes by every path", len({m[:2] for m in masks}) == 1, masks)
+
+
+def test_refusals():
+    expect("context", run("run", text, "say b", "--ctx", "4"), 1, "", r"11.*4")
+    expect("trained context", run("run", text, "say b", "--ctx", "100000"), 1, "", r"100000.*1024")
+    expect("memory", run("run", text, "say b", "--memory", "1K"), 1, "", r"1024|memory")
+    expect("no file", run("run", "/nonexistent.gguf", "x"), 1, "", "No such file")
+    expect("a directory", run("run", "/", "x"), 1, "", "power run: ")
+    expect("digest", run("run", text, "x", "--sha256", "0" * 64, "--verify", "always"), 1, "", "digest")
+    expect("invalid text", subprocess_bytes(["run", text, "--raw"], b"ab\xff"), 1, "", "offset 2|UTF-8")
+    expect("chat needs a template", run("chat", llama), 1, "", "template")
+    expect("empty bias id", run("run", llama, "channel", "--logit-bias", "99999=1"), 1, "", "99999")
+
+
+def subprocess_bytes(args, stdin):
+    p = subprocess.run([power, *args], input=stdin, capture_output=True, timeout=120)
+    return p.returncode, p.stdout.decode(errors="replace"), p.stderr.decode()
+
+
+def test_output():
+    with open("/dev/full", "wb") as full:
+        p = subprocess.run([power, "run", text, "say b", *greedy], stdout=full, stderr=subprocess.PIPE, timeout=120)
+    check("full disk", p.returncode == 1 and b"No space left" in p.stderr, p)
+    p = subprocess.Popen([power, "run", llama, "channel", "--ignore-end", "--ctx", "512"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p.stdout.close()
+    check("closed pipe", p.wait(timeout=120) == 1 and p.stderr.read() == b"", p.returncode)
+    for command in (["doctor"], ["show", text], ["tokenize", text, "say b"], ["bench", text, "-p", "8", "-n", "2", "-r", "1", "--no-probe"]):
+        code, out, err = run(*command, "--json")
+        try:
+            json.loads(out)
+            check(f"{command[0]} --json", code == 0, err)
+        except ValueError as error:
+            check(f"{command[0]} --json", False, f"{error}: {out}")
+
+
+def test_others():
+    expect("tokenize", run("tokenize", text, "say b"), 0, '115\t"s"\n97\t"a"\n121\t"y"\n32\t" "\n98\t"b"\n')
+    expect("detokenize", run("tokenize", text, "-d", "275 276,71"), 0, "ABCDEFG\n")
+    expect("detokenize a bad id", run("tokenize", text, "-d", "275 x"), 1, "", '"x" is not a token id')
+    expect("show", run("show", text), 0, re.compile(r"architecture\s+llama.*end tokens\s+257 </s>.*MiB state for 1024 tokens", re.S))
+    expect("show tensors", run("show", text, "--tensors", "--metadata"), 0, re.compile(r"general.architecture\s+llama.*token_embd.weight\s+Q8_0", re.S))
+    code, out, _ = run("show", text, "--digest", "--json")
+    sum_ = subprocess.run(["sha256sum", text], capture_output=True, text=True).stdout.split()[0]
+    check("show digest", code == 0 and json.loads(out)["sha256"] == sum_, out[:300])
+    expect("doctor", run("doctor"), 0, re.compile(r"models\s+.*qwen35"))
+    expect("perplexity", run("perplexity", llama, "-", stdin="channel is only a matter of time"), 0, re.compile(r"^perplexity \d"))
+    expect("perplexity too long", run("perplexity", llama, "-", "--ctx", "8", stdin="channel is only " * 9), 1, "", r"tokens.*8")
+
+
+def test_chat():
+    lines = "say b\n/help\nsay a\n/drop\n/clear\n/what\nsay c\n/quit\nsay d\n"
+    code, out, err = run("chat", text, *greedy, stdin=lines)
+    check("chat", code == 0 and out.startswith("ABCDEFGHIJ\n/help") and "Hello world out\n" in out
+          and out.endswith("ipsum dolor sit amet\n") and "/what" in err, (code, out, err))
+    code, out, err = run("chat", text, "--ctx", "40", *greedy, stdin="say b\nsay b\nsay b\nsay b\n/clear\nsay a\n")
+    check("chat says a full context", re.search(r"context holds 40", err) and out.endswith("Hello world out\n"), (out, err))
+
+
+def read_until(fd, what, seconds=30):
+    got, end = b"", time.monotonic() + seconds
+    while what not in got and time.monotonic() < end:
+        if select.select([fd], [], [], 0.2)[0]:
+            try:
+                got += os.read(fd, 4096)
+            except OSError:
+                break
+    return got
+
+
+def test_terminal():
+    pid, fd = pty.fork()
+    if not pid:
+        os.execv(power, [power, "chat", text, "--temperature", "0"])
+    read_until(fd, b"> ")
+    os.write(fd, b"say a\r")
+    got = read_until(fd, b"out")
+    check("terminal answers", b"Hello world out" in got, got)
+    read_until(fd, b"> ")
+    os.kill(pid, signal.SIGINT)  # at the prompt: the program stays
+    time.sleep(0.3)
+    os.write(fd, b"\rsay a\r")
+    check("Ctrl-C leaves the program up", b"Hello world out" in read_until(fd, b"out"))
+    os.write(fd, b"/quit\r")
+    _, status = os.waitpid(pid, 0)
+    check("terminal leaves with 0", os.waitstatus_to_exitcode(status) == 0, status)
+
+
+def test_interrupt():
+    p = subprocess.Popen([power, "run", llama, "channel", "--ignore-end", "--ctx", "512", "--cpu-mask", "none", "--no-fusion"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    os.read(p.stdout.fileno(), 1)
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=60)
+    check("interrupted run", p.returncode in (0, 130), (p.returncode, err))
+
+
+for test in (test_help, test_usage, test_run, test_refusals, test_output, test_others, test_chat, test_terminal, test_interrupt):
+    test()
+print(f"{passed} passed, {failed} failed")
+sys.exit(1 if failed or not passed else 0)
