@@ -236,9 +236,38 @@ static void route_row(const float *logits, uint32_t n, uint32_t used, int mode, 
         w[u] = p[ids[u]];
 }
 
+enum { EXPERTS = 8, USED = 3, OUT = 48 };
+
+/* Row r of the answer: products of the chosen experts, combined in ascending id, the shared last.
+ */
+static void want_experts(struct stepped *s, const float *raw, size_t r, int mode, void *scratch) {
+    uint32_t ids[USED];
+    float weight[USED], row[OUT], *acc = s->want + r * OUT, sum = 0;
+    route_row(s->x[0] + r * EXPERTS, EXPERTS, USED, mode, ids, weight);
+    for (int u = 0; u < USED; u++)
+        sum += weight[u];
+    for (int u = 0; u < USED; u++) {
+        if (!mode) weight[u] = weight[u] / (sum + 1e-9f);
+        weight[u] *= 2.5f;
+        struct power_product p = {.dtype = POWER_DTYPE_F32,
+                                  .raw_stride = N * sizeof *raw,
+                                  .k = N,
+                                  .n_outs = OUT,
+                                  .raw = (const unsigned char *)(raw + (size_t)ids[u] * OUT * N),
+                                  .x = s->x[1] + r * N,
+                                  .x_stride = N,
+                                  .y = row,
+                                  .y_stride = OUT};
+        REF.product_raw[POWER_DTYPE_F32](&p, 0, 1, 0, OUT, scratch);
+        for (size_t c = 0; c < OUT; c++)
+            acc[c] = fmaf(weight[u], row[c], acc[c]);
+    }
+    for (size_t c = 0; c < OUT; c++)
+        acc[c] = fmaf(s->x[3][r], s->x[2][r * OUT + c], acc[c]);
+}
+
 static void test_experts(void **state) {
     (void)state;
-    enum { EXPERTS = 8, USED = 3, OUT = 48 };
     for (int mode = 0; mode < 2; mode++) {
         struct stepped *s = open_stepped();
         struct power_graph *g = s->kit.graph;
@@ -256,32 +285,8 @@ static void test_experts(void **state) {
                                       EXPERTS * OUT * N * sizeof *raw, &error),
                  &error, "download");
         run_stepped(s, y, OUT, "experts");
-        for (size_t r = 0; r < ROWS; r++) {
-            uint32_t ids[USED];
-            float weight[USED], row[OUT], *acc = s->want + r * OUT, sum = 0;
-            route_row(s->x[0] + r * EXPERTS, EXPERTS, USED, mode, ids, weight);
-            for (int u = 0; u < USED; u++)
-                sum += weight[u];
-            for (int u = 0; u < USED; u++) {
-                if (!mode) weight[u] = weight[u] / (sum + 1e-9f);
-                weight[u] *= 2.5f;
-                struct power_product p = {
-                    .dtype = POWER_DTYPE_F32,
-                    .raw_stride = N * sizeof *raw,
-                    .k = N,
-                    .n_outs = OUT,
-                    .raw = (const unsigned char *)(raw + (size_t)ids[u] * OUT * N),
-                    .x = s->x[1] + r * N,
-                    .x_stride = N,
-                    .y = row,
-                    .y_stride = OUT};
-                REF.product_raw[POWER_DTYPE_F32](&p, 0, 1, 0, OUT, scratch);
-                for (size_t c = 0; c < OUT; c++)
-                    acc[c] = fmaf(weight[u], row[c], acc[c]);
-            }
-            for (size_t c = 0; c < OUT; c++)
-                acc[c] = fmaf(s->x[3][r], s->x[2][r * OUT + c], acc[c]);
-        }
+        for (size_t r = 0; r < ROWS; r++)
+            want_experts(s, raw, r, mode, scratch);
         free(raw);
         free(scratch);
         compare(s, OUT, mode ? "experts, softmax of the chosen" : "experts");

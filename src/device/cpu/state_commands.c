@@ -246,7 +246,7 @@ static void move_kv_head(bool export, const struct power_kv_layout *kv, unsigned
     move_channels(export, canonical, layer + kv->k_scale_offset + k / 32 * 2, kv->k_dim / 32, 1, 2,
                   token);
     move(export, canonical, layer + kv->v_offset + v, kv->v_dim);
-    move(export, canonical, layer + kv->v_scale_offset + v / 32 * 2, kv->v_dim / 32 * 2u);
+    move(export, canonical, layer + kv->v_scale_offset + v / 32 * 2, (size_t)kv->v_dim / 32 * 2);
 }
 
 static void transfer_kv(const struct power_pool_view *view, const struct power_state_command *c,
