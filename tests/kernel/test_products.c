@@ -219,9 +219,29 @@ static void check_type(enum power_dtype dtype) {
     X(Q4_0)                                                                                        \
     X(Q5_0)                                                                                        \
     X(Q4_1)                                                                                        \
-    X(Q5_1) X(IQ4_NL) X(Q4_K) X(Q5_K) X(Q6_K) X(Q2_K) X(Q3_K) X(IQ4_XS) X(F32) X(F16) X(IQ2_XXS)   \
-        X(IQ2_XS) X(IQ2_S) X(IQ3_XXS) X(IQ3_S) X(IQ1_S) X(IQ1_M) X(TQ1_0) X(TQ2_0) X(MXFP4)        \
-            X(Q1_0) X(Q2_0) X(BF16)
+    X(Q5_1)                                                                                        \
+    X(IQ4_NL)                                                                                      \
+    X(Q4_K)                                                                                        \
+    X(Q5_K)                                                                                        \
+    X(Q6_K)                                                                                        \
+    X(Q2_K)                                                                                        \
+    X(Q3_K)                                                                                        \
+    X(IQ4_XS)                                                                                      \
+    X(F32)                                                                                         \
+    X(F16)                                                                                         \
+    X(IQ2_XXS)                                                                                     \
+    X(IQ2_XS)                                                                                      \
+    X(IQ2_S)                                                                                       \
+    X(IQ3_XXS)                                                                                     \
+    X(IQ3_S)                                                                                       \
+    X(IQ1_S)                                                                                       \
+    X(IQ1_M)                                                                                       \
+    X(TQ1_0)                                                                                       \
+    X(TQ2_0)                                                                                       \
+    X(MXFP4)                                                                                       \
+    X(Q1_0)                                                                                        \
+    X(Q2_0)                                                                                        \
+    X(BF16)
 #define TYPE_TEST(name)                                                                            \
     static void test_##name(void **state) {                                                        \
         (void)state;                                                                               \
