@@ -9,7 +9,10 @@
 #include "base/checked.h"
 #include "device/cpu/cpu.h"
 
-_Static_assert(POWER_ATTEND_SCRATCH <= POWER_PRODUCT_SCRATCH, "one scratch serves both");
+/* One scratch of a thread serves both. */
+union kernel_scratch {
+    unsigned char product[POWER_PRODUCT_SCRATCH], attend[POWER_ATTEND_SCRATCH];
+};
 
 static void device_close(struct power_device *device) {
     struct power_cpu_device *cpu = power_cpu_device(device);
@@ -121,7 +124,7 @@ power_status power_cpu_device_open(const power_allocator *allocator,
     if (status != POWER_OK) goto cleanup;
     status = power_pool_create(&cpu->pool, allocator, cpu->n_threads, error);
     if (status != POWER_OK) goto cleanup;
-    cpu->scratch_stride = POWER_PRODUCT_SCRATCH;
+    cpu->scratch_stride = sizeof(union kernel_scratch);
     cpu->scratch_bytes = cpu->scratch_stride * cpu->n_threads;
     status = power_pages_alloc(&scratch, cpu->scratch_bytes, error);
     if (status != POWER_OK) goto cleanup;

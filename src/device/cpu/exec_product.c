@@ -91,6 +91,13 @@ static struct part part_of(const struct power_plan *plan, uint32_t index, uint32
     return part;
 }
 
+/* Both products of a GLU; else the second is the first, and not used. */
+static void parts_of(const struct power_plan *plan, const struct plan_product *product,
+                     uint32_t slice, const struct plan_routes *routes, struct part *out) {
+    out[0] = part_of(plan, product->op, slice, routes);
+    out[1] = product->up_op == PLAN_NONE ? out[0] : part_of(plan, product->up_op, slice, routes);
+}
+
 /* Computes the rectangle of `part` into y, whose element (0, 0) is the rectangle's corner. */
 static void product_rect(const struct power_plan *plan, const struct part *part, struct rect r,
                          float *y, size_t y_stride, void *scratch) {
@@ -223,8 +230,8 @@ static void grouped_unit(struct power_plan *plan, const struct plan_product *pro
     struct tiling t = tile(plan, product, FEW_ROWS + 1);
     uint32_t expert = routes.active[unit / t.n_tiles];
     uint32_t rows = routes.first[expert + 1] - routes.first[expert];
-    struct part parts[2] = {part_of(plan, product->op, expert, &routes)};
-    if (product->up_op != PLAN_NONE) parts[1] = part_of(plan, product->up_op, expert, &routes);
+    struct part parts[2];
+    parts_of(plan, product, expert, &routes, parts);
     struct rect r = {.out = unit % t.n_tiles * t.tile_outs};
     r.n_outs = least(t.tile_outs, parts[0].p.n_outs - r.out);
     for (; r.row < rows; r.row += r.n_rows) {
@@ -242,8 +249,8 @@ void plan_product_work(struct power_plan *plan, const struct plan_step *step, ui
         return;
     }
     struct tiling t = tile(plan, product, (uint32_t)plan_rows(plan, product->out));
-    struct part parts[2] = {part_of(plan, product->op, 0, NULL)};
-    if (product->up_op != PLAN_NONE) parts[1] = part_of(plan, product->up_op, 0, NULL);
+    struct part parts[2];
+    parts_of(plan, product, 0, NULL, parts);
     while (count > 0) {
         /* Neighbouring tiles of one chunk are one call of the kernel where the tile scratch allows.
          */

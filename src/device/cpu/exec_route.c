@@ -12,7 +12,7 @@
  * larger, so that every answer is a set of ids. */
 static void choose(const float *p, uint32_t n, uint32_t used, uint32_t *ids) {
     uint32_t count = 0;
-    uint32_t best[MAX_USED]; /* largest first */
+    uint32_t best[MAX_USED] = {0}; /* largest first */
     for (uint32_t id = 0; id < n; id++) {
         uint32_t at = count;
         while (at > 0 && (p[id] > p[best[at - 1]]))

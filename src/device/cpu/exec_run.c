@@ -59,7 +59,7 @@ static void run_thread(void *argument, uint32_t index) {
     struct plan_thread *thread = &plan->threads[index];
     struct power_fp_state fp = power_fp_enter();
     for (uint32_t p = 0; p < plan->n_phases; p++) {
-        struct shares shares;
+        struct shares shares = {.total = 0};
         plan_shares(plan, &plan->phases[p], &shares);
         for (;;) {
             uint32_t share =

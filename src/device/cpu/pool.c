@@ -124,7 +124,7 @@ cleanup:
 
 void power_pool_destroy(struct power_pool *pool) {
     if (!pool) return;
-    if (pool->n_started) stop_workers(pool);
+    if (pool->threads && pool->n_started) stop_workers(pool);
     power_release(pool->allocator, pool->threads, pool->n_threads, sizeof *pool->threads);
     power_release(pool->allocator, pool->workers, pool->n_threads, sizeof *pool->workers);
     power_release(pool->allocator, pool, 1, sizeof *pool);
