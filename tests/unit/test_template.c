@@ -91,6 +91,9 @@ static const struct {
      "[in x]"},
     {"{% set b %}a{{ n }}{% endset %}{{ b|upper }}{% filter upper %}x{% endfilter %}", "A5X"},
     {"{% with a = 1, b = n %}{{ a + b }}{% endwith %}{{ a }}", "6"},
+    /* set later in the same scope: undefined until then, though the caller gave one */
+    {"{% for i in l %}[{{ n }}]{% endfor %}{% set n = 1 %}{{ n }}", "[][][]1"},
+    {"{{ n }}{% for i in l %}{{ n }}{% endfor %}{% set n = 1 %}{{ n }}", "55551"},
     {"{% generation %}g{% endgeneration %}{% raw %}{{ x }}{% endraw %}{# c #}", "g{{ x }}"},
     /* white space */
     {"a\n  {%- if true %} b {% endif -%}\n c", "a b c"},
