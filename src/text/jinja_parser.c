@@ -191,6 +191,11 @@ static bool macro_body(struct jinja_compiler *c, struct jinja_node *node, const 
     c->loops = c->soft = 0;
     bool ok = expect_block_end(c) && body_until(c, end, &node->list);
     c->macro = outer;
+    if (outer) { /* what an inner macro reads counts for the outer one too, as in Jinja2 */
+        outer->varargs = outer->varargs || node->varargs;
+        outer->kwargs = outer->kwargs || node->kwargs;
+        outer->caller = outer->caller || node->caller;
+    }
     c->loops = loops;
     c->soft = soft;
     return ok;
