@@ -111,8 +111,9 @@ power_status power_limits_state(struct power_engine *engine, uint64_t fixed_byte
     uint64_t left = power_budget_left(o->budget), tokens = engine->state_limits.max_tokens;
     left = left > fixed_bytes ? left - fixed_bytes : 0;
     uint64_t bytes = pool_bytes(engine, tokens);
-    if (bytes > left && o->max_tokens == 0) {
-        tokens = tokens_that_fit(engine, tokens, left);
+    if (bytes > left / 2 && o->max_tokens == 0) {
+        /* Half, so that another KV type or another model finds room too. */
+        tokens = tokens_that_fit(engine, tokens, left / 2);
         bytes = tokens ? pool_bytes(engine, tokens) : bytes;
     }
     uint64_t total;

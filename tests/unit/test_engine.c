@@ -3,6 +3,7 @@
  * failures between begin and commit, allocations of steps, plans compiled. Input: tiny models with
  * full, windowed and recurrent state. Output: logits compared bit by bit. Threads: one and the
  * engines'. Bounds: tiny models. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -261,6 +262,62 @@ static void partial_commits(void **state) {
     }
 }
 
+/* ---- company ---- */
+
+struct worker {
+    struct kit *kit;
+    pthread_t thread;
+    uint32_t seed;
+};
+
+/* Prompts longer than can be taken back, on filled states: each waits for the one snapshot. Some
+ * fail by cancellation and go back to it. */
+static void *converse(void *argument) {
+    struct worker *w = argument;
+    uint32_t ids[60], out[4];
+    power_session *session = kit_session(w->kit, 400, POWER_KV_F16), *fork = NULL;
+    for (uint32_t turn = 0; turn < 5; turn++) {
+        kit_ids(ids, 60, w->seed * 100 + turn);
+        uint32_t length = power_session_length(session);
+        if (turn % 2) {
+            power_session_cancel(session);
+            assert_int_equal(power_session_evaluate(session, ids, 60, NULL, 0, NULL, NULL),
+                             POWER_CANCELLED);
+            assert_int_equal(power_session_length(session), length);
+        }
+        free(kit_logits(w->kit, session, ids, 40, 3));
+        kit_greedy(session, ids + 40, 20, 4, out);
+    }
+    assert_int_equal(power_session_fork(session, &fork, NULL), POWER_OK);
+    kit_greedy(session, NULL, 0, 4, out);
+    power_session_close(session);
+    kit_greedy(fork, ids, 7, 4, out);
+    return fork;
+}
+
+static void company_changes_nothing(void **state) {
+    (void)state;
+    for (uint32_t f = 1; f < N_FAMILIES; f++) {
+        struct kit kit;
+        struct worker workers[3];
+        const struct kit_options options = {
+            .family = families[f], .apart = true, .max_sequences = 8, .prefill_rows = 24};
+        kit_open(&kit, &options);
+        for (uint32_t i = 0; i < 3; i++) {
+            workers[i] = (struct worker){.kit = &kit, .seed = i + 1};
+            assert_int_equal(pthread_create(&workers[i].thread, NULL, converse, &workers[i]), 0);
+        }
+        for (uint32_t i = 0; i < 3; i++) {
+            void *session = NULL;
+            assert_int_equal(pthread_join(workers[i].thread, &session), 0);
+            assert_non_null(session);
+            kit_same_as_fresh(&kit, session, POWER_KV_F16);
+            power_session_close(session);
+        }
+        kit_close(&kit);
+    }
+}
+
 /* ---- steps ---- */
 
 static uint64_t allocations_of(struct kit *kit, power_session *session, uint32_t n_tokens) {
@@ -354,6 +411,7 @@ int main(void) {
         cmocka_unit_test(broken_saves_are_refused),
         cmocka_unit_test(failures_leave_the_old_length),
         cmocka_unit_test(partial_commits),
+        cmocka_unit_test(company_changes_nothing),
         cmocka_unit_test(steps_allocate_nothing),
         cmocka_unit_test(one_plan_for_every_step),
     };
