@@ -5,12 +5,19 @@
 
 #include "power/status.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+void args_extend(struct arg_table *table, const struct arg *part, size_t count) {
+    assert(count <= ARGS_MAX - table->count);
+    memcpy(table->list + table->count, part, count * sizeof *part);
+    table->count += count;
+}
 
 bool args_unsigned(const char *text, uint64_t *out) {
     char *end;

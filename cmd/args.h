@@ -46,6 +46,14 @@ struct command {
     size_t min_positionals, max_positionals;
 };
 
+/* A table put together from parts; zeroed at first, so that it always ends with ARG_END. */
+#define ARGS_MAX 64
+struct arg_table {
+    struct arg list[ARGS_MAX + 1];
+    size_t count;
+};
+void args_extend(struct arg_table *table, const struct arg *part, size_t count);
+
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
 /* Returns -1 to go on, else the exit status (help was printed, or a line about the fault).

@@ -112,20 +112,22 @@ int command_bench(int argc, char **argv) {
         1};
     struct bench b = {.prompt = 512, .output = 64, .rounds = 3};
     model_args_init(&b.m);
-    const struct arg args[] = {
+    struct arg_table table = {0};
+    const struct arg first[] = {
         {ARG_GROUP, NULL, 0, NULL, "work", NULL, 0, 0},
         {ARG_U32, "prompt", 'p', "N", "tokens of prefill (default: 512)", &b.prompt, 1, 1u << 20},
         {ARG_U32, "output", 'n', "N", "tokens of decode (default: 64)", &b.output, 1, 1u << 20},
         {ARG_U32, "rounds", 'r', "N", "rounds, of which medians are shown (default: 3)", &b.rounds,
          1, MAX_ROUNDS},
-        {ARG_FLAG, "no-probe", 0, NULL, "leave the memory probe out", &b.probe_off, 0, 0},
-        MODEL_ARGS(b.m),
-        {ARG_GROUP, NULL, 0, NULL, "output", NULL, 0, 0},
-        {ARG_FLAG, "json", 0, NULL, "print JSON", &b.json, 0, 0},
-        {ARG_END, NULL, 0, NULL, NULL, NULL, 0, 0}};
+        {ARG_FLAG, "no-probe", 0, NULL, "leave the memory probe out", &b.probe_off, 0, 0}};
+    const struct arg last[] = {{ARG_GROUP, NULL, 0, NULL, "output", NULL, 0, 0},
+                               {ARG_FLAG, "json", 0, NULL, "print JSON", &b.json, 0, 0}};
+    args_extend(&table, first, sizeof first / sizeof first[0]);
+    add_model_args(&table, &b.m);
+    args_extend(&table, last, sizeof last / sizeof last[0]);
     const char *model;
     size_t count;
-    int rc = args_parse(&command, args, argc, argv, &model, &count);
+    int rc = args_parse(&command, table.list, argc, argv, &model, &count);
     if (rc >= 0) return rc;
     b.threads = b.m.threads ? b.m.threads : power_usable_cpus();
     b.m.tokens = (uint64_t)b.prompt + b.output;

@@ -195,15 +195,16 @@ int command_chat(int argc, char **argv) {
     if (!c) return fail_text(name, "out of memory");
     model_args_init(&c->m);
     sampling_args_init(&c->s);
-    const struct arg args[] = {
+    struct arg_table table = {0};
+    const struct arg first[] = {
         {ARG_GROUP, NULL, 0, NULL, "conversation", NULL, 0, 0},
-        {ARG_TEXT, "system", 's', "TEXT", "system message", &c->system, 0, 0},
-        MODEL_ARGS(c->m),
-        SAMPLING_ARGS(c->s),
-        {ARG_END, NULL, 0, NULL, NULL, NULL, 0, 0}};
+        {ARG_TEXT, "system", 's', "TEXT", "system message", &c->system, 0, 0}};
+    args_extend(&table, first, sizeof first / sizeof first[0]);
+    add_model_args(&table, &c->m);
+    add_sampling_args(&table, &c->s);
     const char *model;
     size_t count;
-    int rc = args_parse(&command, args, argc, argv, &model, &count);
+    int rc = args_parse(&command, table.list, argc, argv, &model, &count);
     if (rc < 0) rc = open_model(name, &c->m, model, false, &c->o);
     if (rc < 0) rc = need_template(c);
     power_generate_options_init(&c->g);

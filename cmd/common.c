@@ -65,10 +65,6 @@ void interrupt_clear(void) {
 
 /* ---- model ---- */
 
-void model_args_init(struct model_args *m) {
-    *m = (struct model_args){.cpu_mask = "all", .kv = "f16", .verify = "once"};
-}
-
 static int parse_kv(const char *command, const char *text, power_kv_type *out) {
     if (!strcmp(text, "f16")) return *out = POWER_KV_F16, -1;
     if (!strcmp(text, "f32")) return *out = POWER_KV_F32, -1;
@@ -139,6 +135,7 @@ int open_session(const char *command, const struct model_args *m, uint32_t at_le
     power_session_options s;
     power_session_options_init(&s);
     s.context = m->ctx;
+    s.beyond_trained = m->beyond_trained;
     if (!m->ctx && at_least) s.context = at_least;
     int rc = parse_kv(command, m->kv, &s.kv_type);
     if (rc >= 0) return rc;
@@ -157,16 +154,6 @@ void close_all(struct opened *o) {
 }
 
 /* ---- sampling ---- */
-
-void sampling_args_init(struct sampling_args *s) {
-    *s = (struct sampling_args){.temperature = NAN,
-                                .top_p = NAN,
-                                .min_p = NAN,
-                                .repetition = NAN,
-                                .presence = NAN,
-                                .frequency = NAN,
-                                .top_k = UINT32_MAX};
-}
 
 static int parse_bias(const char *command, const char *text, power_bias *out) {
     char id[24];

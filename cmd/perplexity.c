@@ -70,19 +70,20 @@ int command_perplexity(int argc, char **argv) {
     struct model_args m;
     int json = 0, special = 0;
     model_args_init(&m);
-    const struct arg args[] = {MODEL_ARGS(m),
-                               {ARG_GROUP, NULL, 0, NULL, "text", NULL, 0, 0},
+    struct arg_table table = {0};
+    const struct arg last[] = {{ARG_GROUP, NULL, 0, NULL, "text", NULL, 0, 0},
                                {ARG_FLAG, "parse-special", 0, NULL,
                                 "control tokens in the text are tokens", &special, 0, 0},
-                               {ARG_FLAG, "json", 0, NULL, "print JSON", &json, 0, 0},
-                               {ARG_END, NULL, 0, NULL, NULL, NULL, 0, 0}};
+                               {ARG_FLAG, "json", 0, NULL, "print JSON", &json, 0, 0}};
+    add_model_args(&table, &m);
+    args_extend(&table, last, sizeof last / sizeof last[0]);
     const char *positionals[2];
     struct opened o = {0};
     char *text = NULL;
     uint32_t *ids = NULL;
     size_t bytes = 0, count = 0;
     double sum = 0.0;
-    int rc = args_parse(&command, args, argc, argv, positionals, &count);
+    int rc = args_parse(&command, table.list, argc, argv, positionals, &count);
     if (rc < 0) rc = read_text(name, positionals[1], &text, &bytes);
     m.tokens = bytes + 16; /* no text has more tokens than bytes, but for BOS and the like */
     if (rc < 0) rc = open_model(name, &m, positionals[0], false, &o);

@@ -171,22 +171,24 @@ int command_run(int argc, char **argv) {
     struct run r = {0};
     model_args_init(&r.m);
     sampling_args_init(&r.s);
-    const struct arg args[] = {
+    struct arg_table table = {0};
+    const struct arg first[] = {
         {ARG_GROUP, NULL, 0, NULL, "prompt", NULL, 0, 0},
         {ARG_TEXT, "file", 'f', "FILE", "prompt from a file (- is stdin)", &r.file, 0, 0},
         {ARG_TEXT, "system", 's', "TEXT", "system message", &r.system, 0, 0},
-        {ARG_FLAG, "raw", 0, NULL, "no chat template: the model continues the text", &r.raw, 0, 0},
-        MODEL_ARGS(r.m),
-        SAMPLING_ARGS(r.s),
-        {ARG_GROUP, NULL, 0, NULL, "output", NULL, 0, 0},
-        {ARG_FLAG, "stats", 0, NULL, "rates, time to first token and memory on stderr", &r.stats, 0,
-         0},
-        {ARG_FLAG, "json", 0, NULL, "one JSON object at the end instead of the stream", &r.json, 0,
-         0},
-        {ARG_END, NULL, 0, NULL, NULL, NULL, 0, 0}};
+        {ARG_FLAG, "raw", 0, NULL, "no chat template: the model continues the text", &r.raw, 0, 0}};
+    const struct arg last[] = {{ARG_GROUP, NULL, 0, NULL, "output", NULL, 0, 0},
+                               {ARG_FLAG, "stats", 0, NULL,
+                                "rates, time to first token and memory on stderr", &r.stats, 0, 0},
+                               {ARG_FLAG, "json", 0, NULL,
+                                "one JSON object at the end instead of the stream", &r.json, 0, 0}};
+    args_extend(&table, first, sizeof first / sizeof first[0]);
+    add_model_args(&table, &r.m);
+    add_sampling_args(&table, &r.s);
+    args_extend(&table, last, sizeof last / sizeof last[0]);
     const char *positionals[2];
     size_t count = 0;
-    int rc = args_parse(&command, args, argc, argv, positionals, &count);
+    int rc = args_parse(&command, table.list, argc, argv, positionals, &count);
     if (rc >= 0) return rc;
     r.collect = r.json != 0;
     r.output_ids = json_array();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A model: the bytes of a GGUF or SafeTensors artifact, checked, bound to a device, immutable.
- * Threads: open from any thread; every function on an open model may be called from several threads at
- * once. Close a model after its sessions. */
+ * Threads: open from any thread; every function on an open model may be called from several threads
+ * at once. Close a model after its sessions. */
 #ifndef POWER_MODEL_H
 #define POWER_MODEL_H
 
@@ -16,24 +16,25 @@ typedef struct power_model power_model;
 typedef enum power_kv_type { POWER_KV_F16 = 0, POWER_KV_F32 = 1, POWER_KV_Q8_0 = 2 } power_kv_type;
 
 typedef enum power_verify {
-    POWER_VERIFY_ONCE = 0,   /* digest computed in the background once per file identity, remembered */
+    POWER_VERIFY_ONCE =
+        0, /* digest computed in the background once per file identity, remembered */
     POWER_VERIFY_ALWAYS = 1, /* computed before the model opens */
     POWER_VERIFY_NEVER = 2
 } power_verify;
 
 typedef struct power_model_options {
     size_t struct_size;
-    int no_mmap;             /* 1: read the file instead of mapping it */
-    int no_pack;             /* 1: products read the file's layout (same bits, slower) */
-    int no_fusion;           /* 1: every operator is a step of its own (same bits, slower) */
-    int metadata_only;       /* 1: no tensors are loaded; sessions are refused (vocabularies, show) */
-    power_verify verify;     /* default ONCE */
-    const char *sha256;      /* expected digest in hexadecimal, or NULL; a mismatch fails the model */
-    uint32_t max_sequences;  /* sequences alive at once; default 16 */
-    uint64_t max_tokens;     /* tokens of state over all sequences; default 0: max_sequences times the
-                                smaller of the model's context and 4096, cut to what memory allows */
-    uint32_t prefill_rows;   /* rows of one step at most; default 512 */
-    uint32_t undo_rows;      /* rows a session can take back without a snapshot; default 16 */
+    int no_mmap;         /* 1: read the file instead of mapping it */
+    int no_pack;         /* 1: products read the file's layout (same bits, slower) */
+    int no_fusion;       /* 1: every operator is a step of its own (same bits, slower) */
+    int metadata_only;   /* 1: no tensors are loaded; sessions are refused (vocabularies, show) */
+    power_verify verify; /* default ONCE */
+    const char *sha256;  /* expected digest in hexadecimal, or NULL; a mismatch fails the model */
+    uint32_t max_sequences; /* sequences alive at once; default 16 */
+    uint64_t max_tokens;   /* tokens of state over all sequences; default 0: max_sequences times the
+                              smaller of the model's context and 4096, cut to what memory allows */
+    uint32_t prefill_rows; /* rows of one step at most; default 512 */
+    uint32_t undo_rows;    /* rows a session can take back without a snapshot; default 16 */
     /* Called now and then while loading, 0..1; nonzero cancels. May be NULL. */
     int (*progress)(void *context, double done);
     void *progress_context;
@@ -41,13 +42,12 @@ typedef struct power_model_options {
 
 POWER_API void power_model_options_init(power_model_options *options);
 
-/* `path`: a GGUF file (the first of a split set), a SafeTensors file, or a directory with config.json.
- * POWER_CORRUPT and POWER_UNSUPPORTED name the key, tensor or offset; POWER_IO; POWER_LIMIT;
- * POWER_MISMATCH; POWER_NO_MEMORY; POWER_CANCELLED. */
+/* `path`: a GGUF file (the first of a split set), a SafeTensors file, or a directory with
+ * config.json. POWER_CORRUPT and POWER_UNSUPPORTED name the key, tensor or offset; POWER_IO;
+ * POWER_LIMIT; POWER_MISMATCH; POWER_NO_MEMORY; POWER_CANCELLED. */
 POWER_API POWER_MUST_USE power_status power_model_open(power_runtime *runtime, const char *path,
                                                        const power_model_options *options,
-                                                       power_model **out_model,
-                                                       power_error *error);
+                                                       power_model **out_model, power_error *error);
 POWER_API void power_model_close(power_model *model);
 
 /* Facts. Texts live as long as the model; NULL where the model has none. */
@@ -70,7 +70,8 @@ POWER_API POWER_MUST_USE power_status power_model_get_info(const power_model *mo
                                                            power_model_info *out_info,
                                                            power_error *error);
 
-/* SHA-256 of the artifact as hexadecimal; waits for the background computation, or computes it now. */
+/* SHA-256 of the artifact as hexadecimal; waits for the background computation, or computes it now.
+ */
 POWER_API POWER_MUST_USE power_status power_model_digest(power_model *model, char out_hex[65],
                                                          power_error *error);
 
@@ -91,7 +92,8 @@ POWER_API POWER_MUST_USE power_status power_model_tensor(const power_model *mode
                                                          power_tensor_info *out_info,
                                                          power_error *error);
 
-/* Bytes a session of this context and KV type needs: state, and the plan's scratch (shared by all). */
+/* Bytes a session of this context and KV type needs: state, and the plan's scratch (shared by all).
+ */
 POWER_API POWER_MUST_USE power_status power_model_price(power_model *model, uint32_t context,
                                                         power_kv_type kv_type,
                                                         uint64_t *out_state_bytes,
@@ -127,15 +129,15 @@ typedef struct power_message {
 /* Renders messages by the model's chat template. POWER_NOT_FOUND when the model has none.
  * Same rule for capacity as power_detokenize. */
 POWER_API POWER_MUST_USE power_status power_render(const power_model *model,
-                                                   const power_message *messages,
-                                                   size_t n_messages, int add_generation_prompt,
-                                                   char *out_text, size_t capacity,
-                                                   size_t *out_bytes, power_error *error);
+                                                   const power_message *messages, size_t n_messages,
+                                                   int add_generation_prompt, char *out_text,
+                                                   size_t capacity, size_t *out_bytes,
+                                                   power_error *error);
 /* The same with all variables as a JSON object (messages, tools, add_generation_prompt, ...). */
 POWER_API POWER_MUST_USE power_status power_render_json(const power_model *model,
-                                                        const char *variables_json,
-                                                        char *out_text, size_t capacity,
-                                                        size_t *out_bytes, power_error *error);
+                                                        const char *variables_json, char *out_text,
+                                                        size_t capacity, size_t *out_bytes,
+                                                        power_error *error);
 
 #ifdef __cplusplus
 }

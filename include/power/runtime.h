@@ -21,9 +21,9 @@ typedef enum power_device_kind {
 
 typedef struct power_runtime_options {
     size_t struct_size;
-    power_device_kind device; /* default AUTO */
-    uint32_t threads;         /* 0: the processors this process may use (affinity, cgroup quota) */
-    uint32_t cpu_mask;        /* bits allowed, see power_cpu_mask_parse; default UINT32_MAX */
+    power_device_kind device;  /* default AUTO */
+    uint32_t threads;          /* 0: the processors this process may use (affinity, cgroup quota) */
+    uint32_t cpu_mask;         /* bits allowed, see power_cpu_mask_parse; default UINT32_MAX */
     uint64_t max_memory_bytes; /* state, scratch and packed weights together; 0: physical memory */
     uint64_t max_file_bytes;   /* largest model file accepted; 0: no limit */
     /* Installs a SIGBUS handler that turns a mapped file's loss into an error of its model. Off by
@@ -31,7 +31,7 @@ typedef struct power_runtime_options {
     int guard_mapped_files;
     power_log_fn log; /* may be NULL */
     void *log_context;
-    power_log_level log_level;          /* default POWER_LOG_WARNING */
+    power_log_level log_level;        /* default POWER_LOG_WARNING */
     const power_allocator *allocator; /* borrowed for the runtime's life; NULL: malloc */
 } power_runtime_options;
 
@@ -45,11 +45,12 @@ POWER_API POWER_MUST_USE power_status power_runtime_open(const power_runtime_opt
 /* NULL is allowed. */
 POWER_API void power_runtime_close(power_runtime *runtime);
 
-/* One line on the device in use, e.g. "cpu avx512-vnni, 2 threads"; lives as long as the runtime. */
+/* One line on the device in use, e.g. "cpu avx512-vnni, 2 threads"; lives as long as the runtime.
+ */
 POWER_API const char *power_runtime_device(const power_runtime *runtime);
 
-/* "all", "none" or names joined by commas or plus signs: avx2, avx512, vnni. POWER_INVALID names the
- * word that is not known. */
+/* "all", "none" or names joined by commas or plus signs: avx2, avx512, vnni. POWER_INVALID names
+ * the word that is not known. */
 POWER_API POWER_MUST_USE power_status power_cpu_mask_parse(const char *text, uint32_t *out_mask,
                                                            power_error *error);
 

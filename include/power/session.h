@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A session: one sequence's state on a model, used by one thread at a time.
  * Sessions of one model run together in batches; no session's bits depend on another.
- * Threads: different sessions may be used from different threads at once; one session by one at a time,
- * except power_session_cancel, which any thread may call. */
+ * Threads: different sessions may be used from different threads at once; one session by one at a
+ * time, except power_session_cancel, which any thread may call. */
 #ifndef POWER_SESSION_H
 #define POWER_SESSION_H
 
@@ -16,10 +16,11 @@ typedef struct power_session power_session;
 
 typedef struct power_session_options {
     size_t struct_size;
-    uint32_t context; /* tokens this session can hold; reserved at open; 0: smaller of trained and 4096 */
+    uint32_t context; /* tokens this session can hold; reserved at open; 0: smaller of trained and
+                         4096 */
     power_kv_type kv_type; /* default F16 */
-    uint32_t chunk_rows;   /* prefill rows of this session in one step; 0: the model's prefill_rows */
-    int beyond_trained;    /* 1: a context longer than the model was trained for is allowed */
+    uint32_t chunk_rows; /* prefill rows of this session in one step; 0: the model's prefill_rows */
+    int beyond_trained;  /* 1: a context longer than the model was trained for is allowed */
 } power_session_options;
 
 POWER_API void power_session_options_init(power_session_options *options);
@@ -39,18 +40,17 @@ POWER_API uint32_t power_session_context(const power_session *session); /* token
 /* The ids in the state, oldest first; valid until the session's next call. */
 POWER_API const uint32_t *power_session_tokens(const power_session *session);
 
-/* Appends `n_ids` tokens. For each of the `n_rows` row numbers (0 .. n_ids - 1, ascending) one row of
- * n_vocab logits is written to out_logits ([n_rows][n_vocab] floats). On failure the state is as before.
- * POWER_CONTEXT_FULL with both numbers; POWER_INVALID for an id beyond the vocabulary;
+/* Appends `n_ids` tokens. For each of the `n_rows` row numbers (0 .. n_ids - 1, ascending) one row
+ * of n_vocab logits is written to out_logits ([n_rows][n_vocab] floats). On failure the state is as
+ * before. POWER_CONTEXT_FULL with both numbers; POWER_INVALID for an id beyond the vocabulary;
  * POWER_NOT_FINITE naming the operator; POWER_CANCELLED; POWER_CHANGED. */
 POWER_API POWER_MUST_USE power_status power_session_evaluate(power_session *session,
                                                              const uint32_t *ids, size_t n_ids,
                                                              const uint32_t *rows, size_t n_rows,
-                                                             float *out_logits,
-                                                             power_error *error);
-/* Takes tokens back: length becomes `length`. KV-only models: any length unless a window dropped it;
- * models with recurrent state: at most undo_rows below the current length, or 0.
- * POWER_LIMIT with both numbers. */
+                                                             float *out_logits, power_error *error);
+/* Takes tokens back: length becomes `length`. KV-only models: any length unless a window dropped
+ * it; models with recurrent state: at most undo_rows below the current length, or 0. POWER_LIMIT
+ * with both numbers. */
 POWER_API POWER_MUST_USE power_status power_session_truncate(power_session *session,
                                                              uint32_t length, power_error *error);
 /* A second session with the same state; blocks are shared until written. Reserves like an open. */
@@ -62,7 +62,8 @@ POWER_API POWER_MUST_USE power_status power_session_fork(power_session *session,
 POWER_API POWER_MUST_USE power_status power_session_save(power_session *session, void *out,
                                                          size_t capacity, size_t *out_bytes,
                                                          power_error *error);
-/* Into an empty session. POWER_CORRUPT, POWER_MISMATCH (another model, KV type or longrope choice). */
+/* Into an empty session. POWER_CORRUPT, POWER_MISMATCH (another model, KV type or longrope choice).
+ */
 POWER_API POWER_MUST_USE power_status power_session_load(power_session *session, const void *bytes,
                                                          size_t length, power_error *error);
 
@@ -75,15 +76,15 @@ typedef struct power_bias {
 
 typedef struct power_sampling {
     size_t struct_size;
-    float temperature; /* 0: greedy */
-    uint32_t top_k;    /* 0: off */
-    float top_p;       /* >= 1: off */
-    float min_p;       /* 0: off */
-    float repetition_penalty; /* 1: off */
+    float temperature;                         /* 0: greedy */
+    uint32_t top_k;                            /* 0: off */
+    float top_p;                               /* >= 1: off */
+    float min_p;                               /* 0: off */
+    float repetition_penalty;                  /* 1: off */
     float presence_penalty, frequency_penalty; /* 0: off */
     const power_bias *biases;
     size_t n_biases;
-    uint64_t seed; /* default 0 */
+    uint64_t seed;   /* default 0 */
     uint32_t choice; /* index of this answer among several to the same prompt */
 } power_sampling;
 /* Stated defaults: temperature 0.8, top_k 40, top_p 0.95, min_p 0.05, penalties off, seed 0. */
@@ -94,8 +95,8 @@ POWER_API POWER_MUST_USE power_status power_model_sampling(const power_model *mo
                                                            power_error *error);
 
 typedef enum power_finish {
-    POWER_FINISH_STOP = 0,   /* an end token or a stop id */
-    POWER_FINISH_LENGTH = 1, /* max_tokens */
+    POWER_FINISH_STOP = 0,    /* an end token or a stop id */
+    POWER_FINISH_LENGTH = 1,  /* max_tokens */
     POWER_FINISH_CONTEXT = 2, /* the context is full */
     POWER_FINISH_CALLBACK = 3 /* the callback asked to stop */
 } power_finish;
@@ -129,22 +130,25 @@ typedef struct power_generate_result {
     power_finish finish;
     uint32_t end_id; /* the token that stopped it, UINT32_MAX if none; not in the text */
     uint32_t prompt_tokens, output_tokens;
-    uint64_t prefill_ns, first_token_ns, decode_ns; /* first_token: from the call to the first delta */
+    uint64_t prefill_ns, first_token_ns,
+        decode_ns; /* first_token: from the call to the first delta */
 } power_generate_result;
 
-/* Appends the prompt ids, then samples token after token. All emitted tokens but possibly the last are
- * in the state afterwards (the next call's prompt continues from there; power_session_length tells).
- * A prompt that does not fit is POWER_CONTEXT_FULL with both numbers; nothing is dropped.
+/* Appends the prompt ids, then samples token after token. All emitted tokens but possibly the last
+ * are in the state afterwards (the next call's prompt continues from there; power_session_length
+ * tells). A prompt that does not fit is POWER_CONTEXT_FULL with both numbers; nothing is dropped.
  * On failure the state is as it was before the token that failed. */
 POWER_API POWER_MUST_USE power_status power_generate(power_session *session,
                                                      const power_generate_options *options,
                                                      power_generate_result *out_result,
                                                      power_error *error);
-/* Any thread: the running (or next) call on this session ends with POWER_CANCELLED within one step. */
+/* Any thread: the running (or next) call on this session ends with POWER_CANCELLED within one step.
+ */
 POWER_API void power_session_cancel(power_session *session);
 
 /* ---- embeddings ---- */
-/* Pooled embedding of a token list for models that can (POWER_UNSUPPORTED otherwise): n_embd floats. */
+/* Pooled embedding of a token list for models that can (POWER_UNSUPPORTED otherwise): n_embd
+ * floats. */
 POWER_API POWER_MUST_USE power_status power_embed(power_model *model, const uint32_t *ids,
                                                   size_t n_ids, float *out_embedding,
                                                   size_t capacity, power_error *error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rotary tables: own exp, log, sine and cosine in double, so that every platform has the same bits.
- * Input: frequencies and positions. Output: binary32 rounded once. Threads: any. Bounds: |angle| < 2^40. */
+ * Input: frequencies and positions. Output: binary32 rounded once. Threads: any. Bounds: |angle| <
+ * 2^40. */
 #ifndef POWER_BASE_ROTARY_H
 #define POWER_BASE_ROTARY_H
 

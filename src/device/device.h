@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The device boundary: what the data path may ask of a device that can have memory of its own.
  * Input: graphs, weights, steps from the host. Output: plans, buffers by handle, completed runs.
- * Threads: a device's queue belongs to one thread at a time (the engine's); weights may be packed by
- * several. Bounds: every buffer is created before work starts; running a plan allocates nothing. */
+ * Threads: a device's queue belongs to one thread at a time (the engine's); weights may be packed
+ * by several. Bounds: every buffer is created before work starts; running a plan allocates nothing.
+ */
 #ifndef POWER_DEVICE_DEVICE_H
 #define POWER_DEVICE_DEVICE_H
 
@@ -37,15 +38,16 @@ enum power_state_command_kind {
     POWER_STATE_REPLAY_HEAD,    /* RECURRENT slot a: head = base, then apply log rows [from, to) */
     POWER_STATE_REPLAY_BASE,    /* RECURRENT slot a: base moves up by log rows [from, to) */
     POWER_STATE_SPARE_TO_BASE,  /* RECURRENT slot a: the spare plane becomes base (swap by copy) */
-    POWER_STATE_EXPORT,         /* canonical bytes of positions [from, to) into `buffer` at `offset` */
-    POWER_STATE_IMPORT          /* the reverse */
+    POWER_STATE_EXPORT, /* canonical bytes of positions [from, to) into `buffer` at `offset` */
+    POWER_STATE_IMPORT  /* the reverse */
 };
 struct power_state_command {
     enum power_state_command_kind kind;
     uint32_t piece;
     uint32_t a, b;
     uint64_t from, to; /* positions */
-    const uint32_t *blocks; /* EXPORT, IMPORT of KV: block of position p is blocks[p / 64 - from / 64] */
+    const uint32_t
+        *blocks; /* EXPORT, IMPORT of KV: block of position p is blocks[p / 64 - from / 64] */
     struct power_device_buffer *buffer;
     uint64_t offset;
 };
@@ -54,16 +56,18 @@ struct power_state_command {
  * device at submit; shapes in the comments, T rows, S sequences, O outputs, P pieces ---- */
 struct power_step {
     uint32_t n_rows, n_seqs, n_outs;
-    const uint32_t *ids;       /* [T] */
-    const uint32_t *row_seq;   /* [T] index of the row's sequence in this step */
-    const uint32_t *row_pos;   /* [T] position in the sequence's state */
+    const uint32_t *ids;                      /* [T] */
+    const uint32_t *row_seq;                  /* [T] index of the row's sequence in this step */
+    const uint32_t *row_pos;                  /* [T] position in the sequence's state */
     const float *rope[POWER_GRAPH_MAX_ROPES]; /* [T][2][rot_dim / 2]: cos row, then sin row */
-    const uint32_t *seq_first; /* [S + 1] rows of sequence s are seq_first[s] .. seq_first[s+1] - 1 */
-    const uint32_t *seq_len;   /* [S] length after this step's rows */
+    const uint32_t
+        *seq_first;          /* [S + 1] rows of sequence s are seq_first[s] .. seq_first[s+1] - 1 */
+    const uint32_t *seq_len; /* [S] length after this step's rows */
     const uint32_t *state_slot[POWER_GRAPH_MAX_PIECES];  /* [S] RECURRENT, CONV */
     const uint32_t *block_table[POWER_GRAPH_MAX_PIECES]; /* [S][table_stride] KV: entry p / 64 */
     uint32_t table_stride[POWER_GRAPH_MAX_PIECES];
-    const uint64_t *seq_base_pos[POWER_GRAPH_MAX_PIECES]; /* [S] RECURRENT: position of plane `base` */
+    const uint64_t
+        *seq_base_pos[POWER_GRAPH_MAX_PIECES]; /* [S] RECURRENT: position of plane `base` */
     uint32_t undo_rows;
     const uint32_t *out_rows; /* [O] ascending rows */
     const struct power_state_command *commands;
@@ -72,9 +76,9 @@ struct power_step {
 
 /* Bytes of state, for pricing and for the pools. */
 struct power_piece_bytes {
-    uint64_t block_bytes; /* KV: one block of 64 tokens, all layers */
-    uint64_t slot_bytes;  /* RECURRENT, CONV: one sequence, all layers */
-    uint64_t export_row_bytes; /* canonical bytes of one position (KV, CONV), all layers */
+    uint64_t block_bytes;        /* KV: one block of 64 tokens, all layers */
+    uint64_t slot_bytes;         /* RECURRENT, CONV: one sequence, all layers */
+    uint64_t export_row_bytes;   /* canonical bytes of one position (KV, CONV), all layers */
     uint64_t export_fixed_bytes; /* canonical bytes independent of length (RECURRENT head plane) */
 };
 
@@ -164,13 +168,14 @@ static inline struct power_device_base *power_device_base(struct power_device *d
 }
 
 /* ---- the CPU device (device/cpu/) ---- */
-enum power_cpu_feature { /* bits of a mask; a path is used when all its bits are allowed and present */
-    POWER_CPU_AVX2 = 1,       /* AVX2, FMA and F16C */
-    POWER_CPU_AVX512 = 2,     /* F, BW, DQ, VL */
-    POWER_CPU_AVX512_VNNI = 4,
-    POWER_CPU_AMX_INT8 = 8,
-    POWER_CPU_NEON = 16,
-    POWER_CPU_AVX_VNNI = 32
+enum power_cpu_feature { /* bits of a mask; a path is used when all its bits are allowed and present
+                          */
+                         POWER_CPU_AVX2 = 1,   /* AVX2, FMA and F16C */
+                         POWER_CPU_AVX512 = 2, /* F, BW, DQ, VL */
+                         POWER_CPU_AVX512_VNNI = 4,
+                         POWER_CPU_AMX_INT8 = 8,
+                         POWER_CPU_NEON = 16,
+                         POWER_CPU_AVX_VNNI = 32
 };
 /* What the processor and the operating system allow. */
 uint32_t power_cpu_features(void);
@@ -183,7 +188,8 @@ struct power_cpu_options {
 power_status power_cpu_device_open(const power_allocator *allocator,
                                    const struct power_cpu_options *options,
                                    struct power_device **out, power_error *error) POWER_MUST_USE;
-/* Counters for tests: plans compiled, downloads, uploads, host accesses are impossible by design. */
+/* Counters for tests: plans compiled, downloads, uploads, host accesses are impossible by design.
+ */
 struct power_device_counters {
     uint64_t plans_compiled, uploads, downloads, runs;
 };

@@ -21,7 +21,8 @@ struct power_qrows {
 };
 
 /* ---- products: y[r][o] = sum over k of x[r][k] * w[o][k], ARITHMETIC "Quantised products" for
- * quantised types, R-chain for F32, F16, BF16. Plain result; bias and epilogue are the caller's ---- */
+ * quantised types, R-chain for F32, F16, BF16. Plain result; bias and epilogue are the caller's
+ * ---- */
 struct power_product {
     enum power_dtype dtype;
     const unsigned char *raw; /* [n_outs] weight rows of raw_stride bytes, as in the file */
@@ -30,13 +31,14 @@ struct power_product {
     uint32_t k, n_outs;          /* shape [n_outs][k] of this slice */
     const float *x;              /* float products: [rows][k], x_stride floats apart */
     size_t x_stride;
-    struct power_qrows qx;   /* quantised products */
+    struct power_qrows qx;  /* quantised products */
     const uint32_t *x_rows; /* NULL, or row r reads activation row x_rows[r] */
-    float *y;               /* [rows][n_outs], y_stride floats apart; column o at y[r * y_stride + o] */
+    float *y; /* [rows][n_outs], y_stride floats apart; column o at y[r * y_stride + o] */
     size_t y_stride;
 };
-/* Rows [row, row + n_rows), outputs [out, out + n_outs). `out` is a multiple of 16; n_outs too unless it
- * ends at p->n_outs. `scratch`: POWER_PRODUCT_SCRATCH bytes of the calling thread, 64-aligned. */
+/* Rows [row, row + n_rows), outputs [out, out + n_outs). `out` is a multiple of 16; n_outs too
+ * unless it ends at p->n_outs. `scratch`: POWER_PRODUCT_SCRATCH bytes of the calling thread,
+ * 64-aligned. */
 #define POWER_PRODUCT_SCRATCH (1u << 20)
 typedef void (*power_product_fn)(const struct power_product *p, uint32_t row, uint32_t n_rows,
                                  uint32_t out, uint32_t n_outs, void *scratch);
@@ -45,7 +47,7 @@ typedef void (*power_product_fn)(const struct power_product *p, uint32_t row, ui
 /* One packed layout a type, shared by the x86 kernels: 16 weight rows interleaved (a "group").
  * A unit of packing is one group. Packed size = ceil(rows / 16) * group_bytes(k), 64-aligned. */
 struct power_pack_ops {
-    uint32_t recipe;                 /* 0: no packed form */
+    uint32_t recipe;                   /* 0: no packed form */
     size_t (*group_bytes)(uint32_t k); /* a multiple of 64 */
     /* Packs rows [group * 16, +16) (fewer at the end: zero rows) of a [rows][k] slice. */
     void (*pack_group)(const unsigned char *raw, size_t raw_stride, uint32_t k, uint32_t rows,
@@ -56,7 +58,8 @@ struct power_pack_ops {
  * A block holds 64 tokens. block b of layer l starts at pool + b * block_bytes + l * layer_bytes.
  * F32, F16: K [kv_head][k_dim][64] (channel-major), then V [kv_head][64][v_dim].
  * Q8_0: K codes [kv_head][k_dim / 4][64][4], K scales half [kv_head][k_dim / 32][64],
- *       V codes [kv_head][64][v_dim], V scales half [kv_head][64][v_dim / 32]. Each part 64-aligned. */
+ *       V codes [kv_head][64][v_dim], V scales half [kv_head][64][v_dim / 32]. Each part
+ * 64-aligned. */
 struct power_kv_layout {
     enum power_dtype dtype;
     uint32_t n_kv_heads, k_dim, v_dim, n_layers;
@@ -81,14 +84,16 @@ struct power_attend {
     size_t q_stride;
     float *out; /* [n_rows][n_heads * v_dim], out_stride apart */
     size_t out_stride;
-    uint32_t first_pos, n_rows; /* rows are consecutive positions of one sequence; keys are in the pool */
+    uint32_t first_pos,
+        n_rows; /* rows are consecutive positions of one sequence; keys are in the pool */
 };
 /* All query heads of one kv head, for all n_rows rows. Scratch: POWER_ATTEND_SCRATCH bytes. */
 #define POWER_ATTEND_SCRATCH (1u << 20)
 #define POWER_ATTEND_ROWS 16u /* the caller gives at most this many rows in one call */
 typedef void (*power_attend_fn)(const struct power_attend *a, uint32_t kv_head, void *scratch);
 
-/* ---- gated delta net, one head: ARITHMETIC "Recurrences". state [d_k][d_v] updated in place ---- */
+/* ---- gated delta net, one head: ARITHMETIC "Recurrences". state [d_k][d_v] updated in place ----
+ */
 typedef void (*power_delta_fn)(float *state, uint32_t d_k, uint32_t d_v, const float *q,
                                const float *k, const float *v, float g, float beta,
                                float *out /* [d_v], NULL when replaying */);
@@ -104,7 +109,7 @@ struct power_cpu_kernels {
                        float *y);
     void (*l2_norm)(const float *x, uint32_t n, float eps, bool eps_inside, float *y);
     void (*softmax)(const float *x, uint32_t n, float *y);
-    float (*sum)(const float *x, size_t n);   /* R-lane */
+    float (*sum)(const float *x, size_t n);              /* R-lane */
     float (*sum_exp)(const float *x, size_t n, float m); /* R-lane of exp(x - m) */
     void (*unary)(enum power_op code, const float *x, float *y, size_t n, float f0);
     void (*binary)(enum power_op code, const float *a, const float *b, float *y, size_t n);
@@ -113,7 +118,8 @@ struct power_cpu_kernels {
     /* x, y [n_heads][head_dim]; cos, sin [rot_dim / 2]; channels beyond rot_dim are copied */
     void (*rope)(const float *x, float *y, uint32_t n_heads, uint32_t head_dim, uint32_t rot_dim,
                  enum power_rope_mode mode, const float *cos, const float *sin);
-    /* conv: y[c] = silu-free depthwise sum over taps, rows oldest first; hist[j] row of tap j or NULL */
+    /* conv: y[c] = silu-free depthwise sum over taps, rows oldest first; hist[j] row of tap j or
+     * NULL */
     void (*conv_step)(const float *const *taps, const float *w /* [channels][kernel] */,
                       uint32_t channels, uint32_t kernel, float *y);
     power_delta_fn delta;
@@ -129,10 +135,13 @@ struct power_cpu_kernels {
 /* Fills the table with reference kernels, then upgrades by each function in turn (x86/x86.c). The
  * upgrade functions exist on every platform; where they do not apply they leave the table alone. */
 void power_cpu_kernels_init(struct power_cpu_kernels *table, uint32_t features);
-void power_kernels_ref(struct power_cpu_kernels *table);             /* ref/table.c */
-void power_kernels_x86_product(struct power_cpu_kernels *table, uint32_t features); /* x86/product.c */
-void power_kernels_x86_vector(struct power_cpu_kernels *table, uint32_t features); /* x86/vector.c */
-void power_kernels_x86_attend(struct power_cpu_kernels *table, uint32_t features); /* x86/attend.c */
+void power_kernels_ref(struct power_cpu_kernels *table); /* ref/table.c */
+void power_kernels_x86_product(struct power_cpu_kernels *table,
+                               uint32_t features); /* x86/product.c */
+void power_kernels_x86_vector(struct power_cpu_kernels *table,
+                              uint32_t features); /* x86/vector.c */
+void power_kernels_x86_attend(struct power_cpu_kernels *table,
+                              uint32_t features); /* x86/attend.c */
 
 /* ---- reference scalar functions, the specification (ref/math.c); header ref/math.h ---- */
 
