@@ -195,6 +195,23 @@ static const uint16_t *halves(int key, size_t offset) {
     return (const uint16_t *)(const void *)(pool + (size_t)key / 64 * layout.block_bytes + offset);
 }
 
+/* Scores of the 64 keys of block b, then o of the same block's values: tiles of rows. */
+static void score_block(const uint16_t *k, const uint16_t *next, int b) {
+    for (int row = 0; row < ROWS; row += TILE) {
+        for (int key = 0; key < 64; key += VECS * VL) {
+            scores(k, next, row, key, b);
+        }
+    }
+}
+
+static void value_block(const uint16_t *v, const uint16_t *next, int b) {
+    for (int row = 0; row < ROWS; row += TILE) {
+        for (int channel = 0; channel < DIM; channel += VECS * VL) {
+            values(v, next, row, channel, b);
+        }
+    }
+}
+
 static void attention(void) {
     float max[ROWS], sum_l[ROWS], m[ROWS], l[ROWS];
     for (int chunk = 0; chunk < KEYS; chunk += 256) {
@@ -202,11 +219,7 @@ static void attention(void) {
             const uint16_t *k = halves(chunk + b, layout.k_offset);
             const uint16_t *next =
                 b < 192 ? halves(chunk + b + 64, layout.k_offset) : halves(chunk, layout.v_offset);
-            for (int row = 0; row < ROWS; row += TILE) {
-                for (int key = 0; key < 64; key += VECS * VL) {
-                    scores(k, next, row, key, b);
-                }
-            }
+            score_block(k, next, b);
         }
         for (int row = 0; row < ROWS; row++) {
             l[row] = weights(p[row], &m[row]);
@@ -216,11 +229,7 @@ static void attention(void) {
             const uint16_t *v = halves(chunk + b, layout.v_offset);
             const uint16_t *next = b < 192 ? halves(chunk + b + 64, layout.v_offset)
                                            : halves((chunk + 256) % KEYS, layout.k_offset);
-            for (int row = 0; row < ROWS; row += TILE) {
-                for (int channel = 0; channel < DIM; channel += VECS * VL) {
-                    values(v, next, row, channel, b);
-                }
-            }
+            value_block(v, next, b);
         }
         for (int row = 0; row < ROWS; row++) {
             merge(row, chunk == 0, m[row], l[row], &max[row], &sum_l[row]);

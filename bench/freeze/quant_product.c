@@ -131,16 +131,15 @@ static inline void tile(int is_signed, uint32_t group, uint32_t row) {
     for (uint32_t chain = 0; chain < 4; chain++) {
         vec f[ROW_TILE][NV];
         at = run_chain(is_signed, chain, at, group, row, f);
-        UNROLL for (int r = 0; r < ROW_TILE; r++) {
-            UNROLL for (int j = 0; j < NV; j++) {
-                float *to = &(chain < 2 ? first : third)[r][j * VL];
-                vec value = chain % 2 ? v_add(v_load(to), f[r][j]) : f[r][j];
-                if (chain == 3) {
-                    value = v_add(v_add(v_load(&first[r][j * VL]), value), v_zero());
-                    to = y + (size_t)(row + (uint32_t)r) * n_outs + (size_t)group * NB + j * VL;
-                }
-                v_store(to, value);
+        UNROLL for (int i = 0; i < ROW_TILE * NV; i++) {
+            const int r = i / NV, j = i % NV;
+            float *to = &(chain < 2 ? first : third)[r][j * VL];
+            vec value = chain % 2 ? v_add(v_load(to), f[r][j]) : f[r][j];
+            if (chain == 3) {
+                value = v_add(v_add(v_load(&first[r][j * VL]), value), v_zero());
+                to = y + (size_t)(row + (uint32_t)r) * n_outs + (size_t)group * NB + j * VL;
             }
+            v_store(to, value);
         }
     }
 }
@@ -197,25 +196,30 @@ static double peak_signed(void) {
 }
 
 /* Random blocks with scales of either sign, raw and packed. */
+/* A random block b of output n, raw and as number `at` in the packed order. */
+static void make_block(enum power_dtype dtype, int shift, uint32_t n, uint32_t b, uint32_t at) {
+    const uint32_t bytes = power_dtype_info(dtype).block_bytes;
+    unsigned char *from = raw + ((size_t)n * n_blocks + b) * bytes;
+    struct power_ref_unit unit;
+    for (uint32_t i = 0; i < bytes; i++) {
+        from[i] = (unsigned char)next_random();
+    }
+    from[1] = (unsigned char)((from[1] & 0x83) | 0x20);
+    power_ref_decoder(dtype)(from, &unit);
+    const size_t block = (size_t)(n / NB) * n_blocks + at;
+    scales[block * NB + n % NB] = unit.dw[0];
+    for (uint32_t i = 0; i < 32; i++) {
+        packed[(block * 8 + i / 4) * NB * 4 + n % NB * 4 + i % 4] =
+            (unsigned char)(unit.code[i] + shift);
+    }
+}
+
 static void make_weights(enum power_dtype dtype) {
-    const struct power_dtype_info info = power_dtype_info(dtype);
     const int shift = dtype == POWER_DTYPE_Q5_0 ? 16 : VL == 16 ? 128 : 0;
     for (uint32_t n = 0; n < n_outs; n++) {
         for (uint32_t at = 0, chain = 0; chain < 4; chain++) {
             for (uint32_t b = chain; b < n_blocks; b += 4, at++) {
-                unsigned char *from = raw + ((size_t)n * n_blocks + b) * info.block_bytes;
-                struct power_ref_unit unit;
-                for (uint32_t i = 0; i < info.block_bytes; i++) {
-                    from[i] = (unsigned char)next_random();
-                }
-                from[1] = (unsigned char)((from[1] & 0x83) | 0x20);
-                power_ref_decoder(dtype)(from, &unit);
-                const size_t block = (size_t)(n / NB) * n_blocks + at;
-                scales[block * NB + n % NB] = unit.dw[0];
-                for (uint32_t i = 0; i < 32; i++) {
-                    packed[(block * 8 + i / 4) * NB * 4 + n % NB * 4 + i % 4] =
-                        (unsigned char)(unit.code[i] + shift);
-                }
+                make_block(dtype, shift, n, b, at);
             }
         }
     }

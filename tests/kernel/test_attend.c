@@ -160,22 +160,39 @@ static void test_shapes(void **state) {
 }
 
 /* Every row count, and groups that make tiles of every size. */
+static void check_rows(enum power_dtype dtype, uint32_t rows, struct dice *dice) {
+    for (uint32_t group = 1 + rows % STEP; group <= 3; group += STEP) {
+        const struct shape shape = {.dtype = dtype,
+                                    .k_dim = 64,
+                                    .v_dim = 64,
+                                    .n_keys = 257 + rows,
+                                    .n_rows = rows,
+                                    .group = group,
+                                    .window = rows % 3 ? 0 : 40};
+        check_shape(&shape, dice);
+    }
+}
+
 static void test_rows(void **state) {
     struct dice dice = {2463534242u};
     (void)state;
     for (size_t t = 0; t < COUNT(types); t++) {
         for (uint32_t rows = 1; rows <= POWER_ATTEND_ROWS; rows++) {
-            for (uint32_t group = 1 + rows % STEP; group <= 3; group += STEP) {
-                const struct shape shape = {.dtype = types[t],
-                                            .k_dim = 64,
-                                            .v_dim = 64,
-                                            .n_keys = 257 + rows,
-                                            .n_rows = rows,
-                                            .group = group,
-                                            .window = rows % 3 ? 0 : 40};
-                check_shape(&shape, &dice);
-            }
+            check_rows(types[t], rows, &dice);
         }
+    }
+}
+
+static void check_window(enum power_dtype dtype, uint32_t window, struct dice *dice) {
+    for (uint32_t n_keys = 590; n_keys <= 600; n_keys += 5) {
+        const struct shape shape = {.dtype = dtype,
+                                    .k_dim = 64,
+                                    .v_dim = 96,
+                                    .n_keys = n_keys,
+                                    .n_rows = 16,
+                                    .group = 1,
+                                    .window = window};
+        check_shape(&shape, dice);
     }
 }
 
@@ -185,16 +202,7 @@ static void test_windows(void **state) {
     (void)state;
     for (size_t t = 0; t < COUNT(types); t++) {
         for (size_t w = t % STEP; w < COUNT(sizes); w += STEP) {
-            for (uint32_t n_keys = 590; n_keys <= 600; n_keys += 5) {
-                const struct shape shape = {.dtype = types[t],
-                                            .k_dim = 64,
-                                            .v_dim = 96,
-                                            .n_keys = n_keys,
-                                            .n_rows = 16,
-                                            .group = 1,
-                                            .window = sizes[w]};
-                check_shape(&shape, &dice);
-            }
+            check_window(types[t], sizes[w], &dice);
         }
     }
 }

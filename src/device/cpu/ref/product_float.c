@@ -50,19 +50,24 @@ void power_product_float_ref(const struct power_product *p, uint32_t row, uint32
 }
 
 /* a [m][k], b [k][n], y [m][n] */
+/* One row of a by one column of b, whose elements are n floats apart. */
+static float row_by_column(const float *row, const float *column, uint32_t k, uint32_t n) {
+    float sum = 0.0f, part = 0.0f;
+    for (uint32_t c = 0; c < k; c++) {
+        part = fmaf(row[c], column[(size_t)c * n], part);
+        if ((c + 1) % SEGMENT == 0 || c + 1 == k) {
+            sum = c < SEGMENT ? part : sum + part;
+            part = 0.0f;
+        }
+    }
+    return sum + 0.0f;
+}
+
 void power_matmul_f32_ref(const float *a, const float *b, float *y, uint32_t m, uint32_t k,
                           uint32_t n) {
     for (uint32_t i = 0; i < m; i++) {
         for (uint32_t j = 0; j < n; j++) {
-            float sum = 0.0f, part = 0.0f;
-            for (uint32_t c = 0; c < k; c++) {
-                part = fmaf(a[(size_t)i * k + c], b[(size_t)c * n + j], part);
-                if ((c + 1) % SEGMENT == 0 || c + 1 == k) {
-                    sum = c < SEGMENT ? part : sum + part;
-                    part = 0.0f;
-                }
-            }
-            y[(size_t)i * n + j] = sum + 0.0f;
+            y[(size_t)i * n + j] = row_by_column(a + (size_t)i * k, b + j, k, n);
         }
     }
 }

@@ -182,29 +182,32 @@ static void add_unit(const struct power_product *p, const struct power_ref_unit 
     }
 }
 
-void power_product_quant_ref(const struct power_product *p, uint32_t row, uint32_t n_rows,
-                             uint32_t out, uint32_t n_outs, void *scratch) {
+/* Output o of n <= ROW_TILE rows, each weight block decoded once. */
+static void rows_of_output(const struct power_product *p, uint32_t first, uint32_t n, uint32_t o,
+                           float (*chains)[4]) {
     const struct power_dtype_info info = power_dtype_info(p->dtype);
     const power_ref_decode_fn decode = power_ref_decoder(p->dtype);
-    float(*chains)[4] = scratch; /* [ROW_TILE][4] */
+    const unsigned char *weights = p->raw + (size_t)o * p->raw_stride;
+    memset(chains, 0, n * sizeof *chains);
+    for (uint32_t u = 0; u < p->k / info.block_elements; u++) {
+        struct power_ref_unit unit;
+        decode(weights + (size_t)u * info.block_bytes, &unit);
+        for (uint32_t r = 0; r < n; r++) {
+            add_unit(p, &unit, info.block_elements, u * info.block_elements, first + r, chains[r]);
+        }
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        const float *c = chains[r];
+        p->y[(size_t)(first + r) * p->y_stride + o] = ((c[0] + c[1]) + (c[2] + c[3])) + 0.0f;
+    }
+}
+
+void power_product_quant_ref(const struct power_product *p, uint32_t row, uint32_t n_rows,
+                             uint32_t out, uint32_t n_outs, void *scratch) {
     for (uint32_t o = out; o < out + n_outs; o++) {
-        const unsigned char *weights = p->raw + (size_t)o * p->raw_stride;
         for (uint32_t first = 0; first < n_rows; first += ROW_TILE) {
             const uint32_t n = n_rows - first < ROW_TILE ? n_rows - first : ROW_TILE;
-            memset(chains, 0, n * sizeof *chains);
-            for (uint32_t u = 0; u < p->k / info.block_elements; u++) {
-                struct power_ref_unit unit;
-                decode(weights + (size_t)u * info.block_bytes, &unit);
-                for (uint32_t r = 0; r < n; r++) {
-                    add_unit(p, &unit, info.block_elements, u * info.block_elements,
-                             row + first + r, chains[r]);
-                }
-            }
-            for (uint32_t r = 0; r < n; r++) {
-                const float *c = chains[r];
-                p->y[(size_t)(row + first + r) * p->y_stride + o] =
-                    ((c[0] + c[1]) + (c[2] + c[3])) + 0.0f;
-            }
+            rows_of_output(p, row + first, n, o, scratch);
         }
     }
 }
