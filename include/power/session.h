@@ -101,7 +101,9 @@ typedef enum power_finish {
     POWER_FINISH_CALLBACK = 3 /* the callback asked to stop */
 } power_finish;
 
-/* One piece of an answer. text is valid UTF-8, may be empty, lives during the call. */
+/* One piece of an answer. text is valid UTF-8, may be empty, lives during the call. Bytes that wait
+ * for the rest of a character come with a later delta; what is left of a broken character at the
+ * end comes as one more delta with id UINT32_MAX and logprob 0. */
 typedef struct power_delta {
     uint32_t id;
     const char *text;
