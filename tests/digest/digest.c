@@ -86,11 +86,20 @@ static void run_one(struct runner *r, struct scenario s) {
     compare(&r->baselines, &s, scenario_run(&r->bench, &s));
 }
 
+/* Prompts are dealt out so that every value of an axis meets every prompt. */
+static uint8_t prompt_of(unsigned row, uint8_t prompts) {
+    unsigned sum = 0;
+    for (; row; row /= prompts)
+        sum += row % prompts;
+    return (uint8_t)(sum % prompts);
+}
+
 static void run_product(struct runner *r) {
     struct scenario s = {{0}};
-    for (;;) {
+    for (unsigned row = 0;; row++) {
+        int axis = AXIS_PROMPT - 1; /* the last axis of the product */
+        s.at[AXIS_PROMPT] = prompt_of(row, r->axes.sizes[AXIS_PROMPT]);
         run_one(r, s);
-        int axis = AXIS_COUNT - 1;
         while (axis >= 0 && ++s.at[axis] == r->axes.sizes[axis])
             s.at[axis--] = 0;
         if (axis < 0) return;
