@@ -90,7 +90,7 @@ static int measure(struct bench *b) {
     uint32_t *ids = malloc(b->prompt * sizeof *ids);
     float *logits = malloc(b->info.n_vocab * sizeof *logits);
     int rc = ids && logits ? -1 : fail_text(name, "out of memory");
-    for (uint32_t i = 0; rc < 0 && i < b->prompt; i++)
+    for (uint32_t i = 0; ids && i < b->prompt; i++)
         ids[i] = bench_id(b, i);
     double keep = b->prefill[0];
     if (rc < 0) rc = one_round(b, ids, logits, 0); /* warms caches up; overwritten below */

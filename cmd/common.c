@@ -325,8 +325,8 @@ json_t *json_text(const char *bytes, size_t length) {
         if ((unsigned char)bytes[i] < 0x80) {
             clean[n++] = bytes[i];
         } else {
-            memcpy(clean + n, "\xef\xbf\xbd", 3);
-            n += 3;
+            for (size_t k = 0; k < 3; k++)
+                clean[n++] = "\xef\xbf\xbd"[k];
         }
     }
     value = clean ? json_stringn(clean, n) : NULL;

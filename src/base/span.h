@@ -28,7 +28,8 @@ static inline struct power_text power_text_of(const char *text) {
 }
 
 static inline bool power_text_equal(struct power_text a, struct power_text b) {
-    return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
+    return a.length == b.length &&
+           (a.length == 0 || (a.bytes && b.bytes && memcmp(a.bytes, b.bytes, a.length) == 0));
 }
 
 struct power_reader {

@@ -9,7 +9,7 @@
 
 /* One in `period` layers, the last of them, sees everything. */
 static bool is_full(uint32_t layer, uint32_t period) {
-    return (layer + 1) % period == 0;
+    return period && (layer + 1) % period == 0;
 }
 
 static power_status build(struct power_builder *b, uint32_t period, bool qk_norm, float scale,

@@ -128,9 +128,8 @@ static struct power_text inner_name(struct power_text name, char room[192]) {
         memcmp(name.bytes, middle, sizeof middle - 1))
         return name;
     size_t rest = name.length - (sizeof middle - 1);
-    memcpy(room, "model.", 6);
-    memcpy(room + 6, name.bytes + sizeof middle - 1, rest);
-    return (struct power_text){room, rest + 6};
+    int n = snprintf(room, 192, "model.%.*s", (int)rest, name.bytes + sizeof middle - 1);
+    return n < 0 ? name : (struct power_text){room, (size_t)n};
 }
 
 /* GGUF name of a Hugging Face tensor; false when it has none. */

@@ -479,4 +479,10 @@ size_t power_jinja_find(struct power_text text, struct power_text what, size_t f
 bool power_jinja_replace(struct jinja_render *r, struct power_text text, struct power_text from,
                          struct power_text to, int64_t count, struct jinja_value *out);
 
+/* For the analyzer, which sees one file at a time: these always return false. */
+#if defined(__clang_analyzer__) && !defined(POWER_JINJA_BODIES)
+#define power_jinja_raise(r, status, ...) (power_jinja_raise(r, status, __VA_ARGS__), false)
+#define power_jinja_no_memory(r) (power_jinja_no_memory(r), false)
+#endif
+
 #endif

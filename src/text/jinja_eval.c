@@ -220,7 +220,7 @@ bool power_jinja_contains(struct jinja_render *r, struct jinja_value container,
         return true;
     }
     if (container.type == JINJA_TEXT) {
-        if (what.type == JINJA_UNDEFINED || what.type != JINJA_TEXT)
+        if (what.type != JINJA_TEXT)
             return power_jinja_raise(r, POWER_INVALID,
                                      "'in <string>' requires string as left operand, not %s",
                                      power_jinja_type_name(what));
@@ -317,7 +317,7 @@ static bool append_positions(struct jinja_render *r, struct jinja_value v, struc
     size_t total = out->count + list->count;
     struct jinja_value *items = power_arena_alloc(&r->arena, total + 1, sizeof *items);
     if (!items) return power_jinja_no_memory(r);
-    if (out->count) memcpy(items, out->items, out->count * sizeof *items);
+    if (out->items && out->count) memcpy(items, out->items, out->count * sizeof *items);
     if (list->count) memcpy(items + out->count, list->items, list->count * sizeof *items);
     out->items = items;
     out->count = total;

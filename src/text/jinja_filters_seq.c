@@ -269,7 +269,7 @@ static bool sorted(struct jinja_render *r, const struct jinja_list *list,
     for (size_t i = 0; i < list->count; i++) {
         if (!sort_key(r, list->items[i], attribute, case_sensitive, &s.keys[i])) return false;
     }
-    if (!merge_sort(&s, list->count, &order)) return false;
+    if (!merge_sort(&s, list->count, &order) || !order) return false;
     struct jinja_value *keys = power_arena_alloc(&r->arena, list->count + 1, sizeof *keys);
     if (!keys) return power_jinja_no_memory(r);
     for (size_t i = 0; i < list->count; i++) {

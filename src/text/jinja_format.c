@@ -126,7 +126,7 @@ static bool next_arg(struct percent *p, struct jinja_value *out) {
 
 static bool percent_number(struct percent *p, struct power_text f, size_t *at, int64_t *out) {
     if (*at < f.length && f.bytes[*at] == '*') {
-        struct jinja_value v;
+        struct jinja_value v = {0};
         (*at)++;
         if (!next_arg(p, &v)) return false;
         if (!power_jinja_as_int(v, out))

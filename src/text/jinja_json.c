@@ -50,7 +50,7 @@ static bool read_list(struct builder *b, struct jinja_value *out) {
     if (!list) return false;
     for (;;) {
         enum power_json_event event = power_json_next(&b->json);
-        struct jinja_value v;
+        struct jinja_value v = {0};
         if (event == POWER_JSON_ARRAY_END) break;
         if (!read_value(b, event, &v) || !power_jinja_push(b->r, list, v)) return false;
     }
@@ -63,7 +63,7 @@ static bool read_object(struct builder *b, struct jinja_value *out) {
     if (!dict) return false;
     for (;;) {
         enum power_json_event event = power_json_next(&b->json);
-        struct jinja_value key, v;
+        struct jinja_value key = {0}, v = {0};
         if (event == POWER_JSON_OBJECT_END) break;
         if (event != POWER_JSON_KEY) return json_failed(b);
         if (!power_jinja_copy(b->r, b->json.value, &key) ||

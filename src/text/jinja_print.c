@@ -66,7 +66,7 @@ static void shortest(double f, char out[40]) {
 size_t power_jinja_float_text(double f, char out[40]) {
     if (isnan(f)) return (size_t)snprintf(out, 40, "nan");
     if (isinf(f)) return (size_t)snprintf(out, 40, "%s", f < 0 ? "-inf" : "inf");
-    char e[40], digits[40];
+    char e[40], digits[40] = "0";
     shortest(f, e);
     bool negative = e[0] == '-';
     size_t n = 0;

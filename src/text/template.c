@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#define POWER_JINJA_BODIES
 #include "text/jinja.h"
 
 #define DEFAULT_STEPS 10000000u

@@ -13,6 +13,11 @@
 
 #define BATCH_BYTES (UINT64_C(64) << 20)
 
+static struct power_quoted quoted(const char *name) {
+    struct power_text text = power_text_of(name);
+    return power_quote(text.bytes, text.length);
+}
+
 uint64_t power_weight_row_bytes(enum power_dtype dtype, uint64_t cols) {
     struct power_dtype_info info = power_dtype_info(dtype);
     return info.block_elements ? cols / info.block_elements * info.block_bytes : 0;
@@ -50,7 +55,7 @@ power_status power_weights_create(const power_allocator *allocator,
 void power_weights_destroy(struct power_weights *w) {
     if (!w) return;
     const struct power_device_ops *ops = power_device_base(w->device)->ops;
-    for (uint32_t i = 0; i < w->n_entries; i++) {
+    for (uint32_t i = 0; w->entries && w->table.weights && i < w->n_entries; i++) {
         struct power_device_weight *device = &w->table.weights[i];
         if (device->packed) ops->buffer_destroy(w->device, device->packed);
         if (device->raw) ops->buffer_destroy(w->device, device->raw);
@@ -97,9 +102,8 @@ static power_status wrong_shape(power_error *error, const struct power_weight_re
     return power_fail_at(error, POWER_CORRUPT, offset,
                          "tensor \"%s\": shape [%" PRIu64 ", %" PRIu64 ", %" PRIu64
                          "], want [%" PRIu64 ", %" PRIu64 ", %" PRIu32 "]",
-                         power_quote(r->tensor, strlen(r->tensor)).text, d[0], d[1], d[2],
-                         r->cols ? r->cols : d[0], r->rows ? r->rows : d[1],
-                         r->slices ? r->slices : 1);
+                         quoted(r->tensor).text, d[0], d[1], d[2], r->cols ? r->cols : d[0],
+                         r->rows ? r->rows : d[1], r->slices ? r->slices : 1);
 }
 
 static bool shape_fits(const struct power_weight_request *r, const uint64_t d[3], uint32_t slices) {
@@ -119,7 +123,7 @@ static power_status find_storage(struct power_weights *w, const struct power_wei
         first = find_part(w, r->tensor, 0);
         if (!first) {
             return power_fail(error, POWER_NOT_FOUND, "tensor \"%s\" is missing",
-                              power_quote(r->tensor, strlen(r->tensor)).text);
+                              quoted(r->tensor).text);
         }
         e->parts = power_arena_alloc(&w->arena, slices, sizeof *e->parts);
         if (!e->parts) return power_fail_memory(error, slices * sizeof *e->parts, "experts");
@@ -128,7 +132,7 @@ static power_status find_storage(struct power_weights *w, const struct power_wei
             if (!e->parts[i] || e->parts[i]->dtype != first->dtype) {
                 return power_fail(error, POWER_CORRUPT,
                                   "tensor \"%s\": part %" PRIu32 " is missing or of another type",
-                                  power_quote(r->tensor, strlen(r->tensor)).text, i);
+                                  quoted(r->tensor).text, i);
             }
             logical_dims(e->parts[i], d);
             if (!shape_fits(r, d, 1)) return wrong_shape(error, r, d, e->parts[i]->offset);
@@ -149,17 +153,18 @@ static power_status add_entry(struct power_weights *w, const struct power_weight
                               struct power_weight_entry *e, uint32_t *out, power_error *error) {
     if (w->committed) {
         return power_fail(error, POWER_STATE, "tensor \"%s\" was added after the commit",
-                          power_quote(r->tensor, strlen(r->tensor)).text);
+                          quoted(r->tensor).text);
     }
     if (w->n_entries == w->capacity) {
         return power_fail(error, POWER_LIMIT, "more than %" PRIu32 " weights", w->capacity);
     }
-    e->name = power_arena_text(&w->arena, r->tensor, strlen(r->tensor));
-    if (!e->name) return power_fail_memory(error, strlen(r->tensor), "weight name");
+    struct power_text name = power_text_of(r->tensor);
+    e->name = power_arena_text(&w->arena, name.bytes, name.length);
+    if (!e->name) return power_fail_memory(error, name.length, "weight name");
     uint32_t at = w->n_entries;
     if (!power_index_add(w->index, power_text_of(e->name), at)) {
         return power_fail(error, POWER_STATE, "weight \"%s\" is there already",
-                          power_quote(r->tensor, strlen(r->tensor)).text);
+                          quoted(r->tensor).text);
     }
     w->entries[at] = *e;
     w->n_entries = w->table.n_weights = at + 1;
@@ -175,9 +180,9 @@ static power_status new_entry(struct power_weights *w, const struct power_weight
     bool values = r->use == POWER_WEIGHT_VALUES;
     bool altered = values || e.change || e.order.kind;
     if (altered && !is_float(e.stored)) {
-        return power_fail(
-            error, POWER_UNSUPPORTED, "tensor \"%s\": type %s where floats are needed",
-            power_quote(r->tensor, strlen(r->tensor)).text, power_dtype_info(e.stored).name);
+        return power_fail(error, POWER_UNSUPPORTED,
+                          "tensor \"%s\": type %s where floats are needed", quoted(r->tensor).text,
+                          power_dtype_info(e.stored).name);
     }
     e.dtype = values || e.change ? POWER_DTYPE_F32 : e.stored;
     w->stored_bytes += power_weight_row_bytes(e.stored, e.cols) * e.rows * e.slices;
@@ -233,9 +238,9 @@ power_status power_weights_read_f32(struct power_weights *w, const char *tensor,
     power_status status = find_storage(w, &r, &e, error);
     if (status) return status;
     if (!is_float(e.stored)) {
-        return power_fail(
-            error, POWER_UNSUPPORTED, "tensor \"%s\": type %s where floats are needed",
-            power_quote(tensor, strlen(tensor)).text, power_dtype_info(e.stored).name);
+        return power_fail(error, POWER_UNSUPPORTED,
+                          "tensor \"%s\": type %s where floats are needed", quoted(tensor).text,
+                          power_dtype_info(e.stored).name);
     }
     e.dtype = POWER_DTYPE_F32;
     status = power_weight_load(w, &e, error);

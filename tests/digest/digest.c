@@ -185,6 +185,7 @@ static void run_baselines(struct runner *r) {
 static uint32_t kv_types(const char *path) {
     struct harness h;
     struct harness_options o = harness_defaults();
+    o.beyond_trained = 1;
     harness_open(&h, path, &o);
     uint32_t n = h.info.head_dim % 32 ? 2 : 3;
     harness_close(&h);

@@ -187,8 +187,8 @@ static int listen(void *context, const power_delta *delta) {
     l->logprobs[l->n] = delta->logprob;
     l->ids[l->n++] = delta->id;
     if (l->delay) usleep(l->delay);
-    if (l->cancels && l->n == l->stop_after) {
-        power_session_cancel(l->cancels);
+    if (l->cancels) { /* tokens that the engine made meanwhile still come */
+        if (l->n == l->stop_after) power_session_cancel(l->cancels);
         return 0;
     }
     return l->stop_after && l->n >= l->stop_after;

@@ -149,7 +149,7 @@ INLINE void block_q8_0(vi *sum, const unsigned char *codes, const struct xunit *
 /* isum of a block of Q4_0 or Q5_0; sum starts at x's start. */
 INLINE void block_nibbles(vi *sum, const unsigned char *codes, const struct xunit *x, uint32_t b,
                           int lane, const bool fifth, const int rows) {
-    const vi low = vi_bytes(15), bit = vi_bytes(16), ones = vi_set1(0x00010001);
+    const vi low = vi_bytes(15), bit = vi_bytes(16);
     vi bits = vi_zero(), sum0[FEW_ROWS], sum1[FEW_ROWS];
     if (fifth) {
         bits = load_ahead(codes, lane);
@@ -172,8 +172,8 @@ INLINE void block_nibbles(vi *sum, const unsigned char *codes, const struct xuni
     }
     UNROLL
     for (int r = 0; r < rows; r++) {
-        vi first = VNNI ? sum0[r] : vi_madd16(sum0[r], ones);
-        vi second = VNNI ? sum1[r] : vi_madd16(sum1[r], ones);
+        vi first = VNNI ? sum0[r] : vi_madd16(sum0[r], vi_set1(0x00010001));
+        vi second = VNNI ? sum1[r] : vi_madd16(sum1[r], vi_set1(0x00010001));
         sum[r] = vi_add32(sum[r], vi_add32(first, second));
     }
 }
