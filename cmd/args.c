@@ -72,7 +72,8 @@ static void print_option(const struct arg *a) {
 }
 
 static void print_help(const struct command *command, const struct arg *args) {
-    printf("%s\n\nusage: power %s [options] %s\n", command->summary, command->name, command->usage);
+    printf("%s\n\nusage: power %s [options]%s%s\n", command->summary, command->name,
+           *command->usage ? " " : "", command->usage);
     for (const struct arg *a = args; a->kind != ARG_END; a++) {
         if (a->kind == ARG_GROUP) {
             printf("\n%s\n", a->help);
@@ -80,7 +81,7 @@ static void print_help(const struct command *command, const struct arg *args) {
             print_option(a);
         }
     }
-    printf("\n  %-30s %s\n", "    --help", "this text");
+    printf("\n  %-30s %s\n", "-h, --help", "this text");
     printf("\nexample: %s\n", command->example);
 }
 
@@ -163,7 +164,7 @@ static int parse_option(const struct command *command, const struct arg *args, i
     bool is_long = text[1] == '-';
     const char *equals = is_long ? strchr(text, '=') : NULL;
     size_t length = equals ? (size_t)(equals - text - 2) : strlen(text) - (is_long ? 2 : 1);
-    if (is_long && length == 4 && !memcmp(text + 2, "help", 4)) {
+    if (!strcmp(text, "--help") || !strcmp(text, "-h")) {
         print_help(command, args);
         return EXIT_OK;
     }

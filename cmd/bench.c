@@ -73,13 +73,17 @@ static int report(struct bench *b) {
                                     prefill, "decode_tokens_per_s", decode, "prefill_probe_gb_s",
                                     p1, "probe_gb_s", p2, "decode_weight_gb_s", read,
                                     "peak_memory_bytes", (json_int_t)power_memory_peak()));
-    char text[512];
+    char text[512], probe1[64] = "", probe2[64] = "";
+    if (!b->probe_off) {
+        snprintf(probe1, sizeof probe1, "  memory probe %6.1f GB/s", p1);
+        snprintf(probe2, sizeof probe2, "  memory probe %6.1f GB/s", p2);
+    }
     int n = snprintf(text, sizeof text,
-                     "%s\n%-8s %5u tokens  %9.2f tokens/s  memory probe %6.1f GB/s\n"
-                     "%-8s %5u tokens  %9.2f tokens/s  memory probe %6.1f GB/s  "
-                     "weights read at %.1f GB/s\nmedians of %u rounds, peak memory %.0f MiB\n",
-                     device, "prefill", b->prompt, prefill, p1, "decode", b->output, decode, p2,
-                     read, b->rounds, (double)power_memory_peak() / 1048576.0);
+                     "%s\n%-8s %5u tokens  %9.2f tokens/s%s\n"
+                     "%-8s %5u tokens  %9.2f tokens/s%s  weights read at %.1f GB/s\n"
+                     "medians of %u rounds, peak memory %.0f MiB\n",
+                     device, "prefill", b->prompt, prefill, probe1, "decode", b->output, decode,
+                     probe2, read, b->rounds, (double)power_memory_peak() / 1048576.0);
     return write_out(text, (size_t)n) ? EXIT_OK : write_failed(name);
 }
 
@@ -123,7 +127,7 @@ int command_bench(int argc, char **argv) {
     const struct arg last[] = {{ARG_GROUP, NULL, 0, NULL, "output", NULL, 0, 0},
                                {ARG_FLAG, "json", 0, NULL, "print JSON", &b.json, 0, 0}};
     args_extend(&table, first, sizeof first / sizeof first[0]);
-    add_model_args(&table, &b.m);
+    add_model_args(&table, &b.m, "context in tokens (default: what --prompt and --output need)");
     args_extend(&table, last, sizeof last / sizeof last[0]);
     const char *model;
     size_t count;

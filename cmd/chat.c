@@ -200,7 +200,7 @@ int command_chat(int argc, char **argv) {
         {ARG_GROUP, NULL, 0, NULL, "conversation", NULL, 0, 0},
         {ARG_TEXT, "system", 's', "TEXT", "system message", &c->system, 0, 0}};
     args_extend(&table, first, sizeof first / sizeof first[0]);
-    add_model_args(&table, &c->m);
+    add_model_args(&table, &c->m, CTX_HELP);
     add_sampling_args(&table, &c->s);
     const char *model;
     size_t count;

@@ -139,7 +139,14 @@ int open_session(const char *command, const struct model_args *m, uint32_t at_le
     if (!m->ctx && at_least) s.context = at_least;
     int rc = parse_kv(command, m->kv, &s.kv_type);
     if (rc >= 0) return rc;
-    if (power_session_open(o->model, &s, &o->session, &error)) return fail_with(command, &error);
+    if (power_session_open(o->model, &s, &o->session, &error)) {
+        power_model_info info = {.struct_size = sizeof info};
+        power_error ignored;
+        if (error.status == POWER_LIMIT && !s.beyond_trained &&
+            !power_model_get_info(o->model, &info, &ignored) && s.context > info.context_length)
+            return fail_text(command, "%s (see --beyond-trained)", error.message);
+        return fail_with(command, &error);
+    }
     o->context = power_session_context(o->session);
     interrupt_watch(o->session);
     return -1;
@@ -175,11 +182,13 @@ static int parse_bias(const char *command, const char *text, power_bias *out) {
 static int parse_seed(const char *command, const char *text, uint64_t *out) {
     power_error error;
     if (strcmp(text, "random")) {
-        if (args_unsigned(text, out)) return -1;
-        fail_text(command, "wrong value \"%.40s\" for --seed, want a number or random", text);
+        if (args_unsigned(text, out) && *out <= INT64_MAX) return -1;
+        fail_text(command, "wrong value \"%.40s\" for --seed, want a number below 2^63 or random",
+                  text);
         return EXIT_USAGE;
     }
     if (power_random_bytes(out, sizeof *out, &error)) return fail_with(command, &error);
+    *out >>= 11; /* 53 bits: a number that every reader of JSON holds */
     fprintf(stderr, "seed %llu\n", (unsigned long long)*out);
     return -1;
 }
@@ -301,11 +310,16 @@ int render_messages(const char *command, const power_model *model, const power_m
 
 static int output_errno; /* of the first write that failed */
 
-bool write_out(const char *text, size_t bytes) {
+bool buffer_out(const char *text, size_t bytes) {
     if (output_errno) return false;
     errno = 0;
-    if (fwrite(text, 1, bytes, stdout) != bytes || fflush(stdout))
-        output_errno = errno ? errno : EIO;
+    if (fwrite(text, 1, bytes, stdout) != bytes) output_errno = errno ? errno : EIO;
+    return !output_errno;
+}
+
+bool write_out(const char *text, size_t bytes) {
+    if (!buffer_out(text, bytes)) return false;
+    if (fflush(stdout)) output_errno = errno ? errno : EIO;
     return !output_errno;
 }
 

@@ -22,7 +22,8 @@ struct model_args {
     const char *cpu_mask, *kv, *verify, *sha256;
 };
 void model_args_init(struct model_args *m);
-void add_model_args(struct arg_table *table, struct model_args *m);
+#define CTX_HELP "context in tokens (default: the model's, at most 4096)"
+void add_model_args(struct arg_table *table, struct model_args *m, const char *ctx_help);
 
 struct opened {
     power_runtime *runtime;
@@ -30,8 +31,8 @@ struct opened {
     power_session *session;
     uint32_t context;
 };
-/* Opens runtime and model, and a session when `session` is true and the needed context (0:
- * default). Returns -1, or an exit status after printing why. `command` names the program in
+/* Opens runtime and model; then a session, of `at_least` tokens when no context was given (0: the
+ * default). Each returns -1, or an exit status after printing why. `command` names the program in
  * messages. */
 int open_model(const char *command, const struct model_args *m, const char *path,
                bool metadata_only, struct opened *out);
@@ -73,6 +74,8 @@ int render_messages(const char *command, const power_model *model, const power_m
 /* Writes and flushes; false when stdout is gone or full (then write_failed says so on stderr,
  * silently for a closed pipe). */
 bool write_out(const char *text, size_t bytes);
+/* The same without the flush, for many small pieces; a write_out comes last. */
+bool buffer_out(const char *text, size_t bytes);
 int write_failed(const char *command);
 int fail_with(const char *command, const power_error *error);
 int fail_text(const char *command, const char *format, ...) POWER_PRINTF(2, 3);

@@ -34,12 +34,21 @@ static void print_help(void) {
            "example: power run model.gguf \"Why is the sky blue?\"\n");
 }
 
+static int run_command(const char *command, int argc, char **argv) {
+    for (size_t i = 0; i < COUNT; i++)
+        if (!strcmp(command, entries[i].name)) return entries[i].run(argc, argv);
+    fprintf(stderr, "power: unknown command \"%.40s\" (see power --help)\n", command);
+    return EXIT_USAGE;
+}
+
 int main(int argc, char **argv) {
+    char text[] = "--help", *help = text;
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write */
     if (argc < 2) {
         fputs("power: which command? (see power --help)\n", stderr);
         return EXIT_USAGE;
     }
+    if (!strcmp(argv[1], "help") && argc > 2) return run_command(argv[2], 1, &help);
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
         print_help();
         return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
@@ -48,8 +57,5 @@ int main(int argc, char **argv) {
         printf("power %s\n", power_version());
         return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
     }
-    for (size_t i = 0; i < COUNT; i++)
-        if (!strcmp(argv[1], entries[i].name)) return entries[i].run(argc - 2, argv + 2);
-    fprintf(stderr, "power: unknown command \"%.40s\" (see power --help)\n", argv[1]);
-    return EXIT_USAGE;
+    return run_command(argv[1], argc - 2, argv + 2);
 }

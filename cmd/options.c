@@ -12,13 +12,12 @@ void model_args_init(struct model_args *m) {
     *m = (struct model_args){.cpu_mask = "all", .kv = "f16", .verify = "once"};
 }
 
-void add_model_args(struct arg_table *table, struct model_args *m) {
+void add_model_args(struct arg_table *table, struct model_args *m, const char *ctx_help) {
     const struct arg list[] = {
         {ARG_GROUP, NULL, 0, NULL, "model", NULL, 0, 0},
         {ARG_U32, "threads", 't', "N", "threads (default: the processors this process may use)",
          &m->threads, 1, 1024},
-        {ARG_U32, "ctx", 'c', "N", "context in tokens (default: the model's, at most 4096)",
-         &m->ctx, 1, 1u << 28},
+        {ARG_U32, "ctx", 'c', "N", ctx_help, &m->ctx, 1, 1u << 28},
         {ARG_FLAG, "beyond-trained", 0, NULL,
          "allow a context longer than the model was trained for", &m->beyond_trained, 0, 0},
         {ARG_U32, "chunk", 0, "N", "prompt rows of one step (default: 512)", &m->chunk, 1, 8192},
@@ -63,7 +62,8 @@ void add_sampling_args(struct arg_table *table, struct sampling_args *s) {
         {ARG_FLOAT, "frequency-penalty", 0, "X", "0 is off (default: 0)", &s->frequency, -100, 100},
         {ARG_LIST, "logit-bias", 0, "ID=X", "adds X to the logit of a token; may be repeated",
          &s->biases, 0, 0},
-        {ARG_TEXT, "seed", 0, "N", "a number, or random, which is printed (default: 0)", &s->seed,
+        {ARG_TEXT, "seed", 0, "N",
+         "a number, or random, which is printed (default: 0: the same answer each time)", &s->seed,
          0, 0},
         {ARG_U32, "max-tokens", 'n', "N", "longest answer (default: until the context is full)",
          &s->max_tokens, 1, 1u << 28},

@@ -75,7 +75,7 @@ int command_perplexity(int argc, char **argv) {
                                {ARG_FLAG, "parse-special", 0, NULL,
                                 "control tokens in the text are tokens", &special, 0, 0},
                                {ARG_FLAG, "json", 0, NULL, "print JSON", &json, 0, 0}};
-    add_model_args(&table, &m);
+    add_model_args(&table, &m, "context in tokens (default: what the text needs)");
     args_extend(&table, last, sizeof last / sizeof last[0]);
     const char *positionals[2];
     struct opened o = {0};

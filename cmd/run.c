@@ -76,7 +76,8 @@ static int encode_prompt(struct run *r) {
 static int on_delta(void *context, const power_delta *delta) {
     struct run *r = context;
     if (!r->collect) return !write_out(delta->text, delta->text_bytes);
-    json_array_append_new(r->output_ids, json_integer(delta->id));
+    if (delta->id != UINT32_MAX) /* else the rest of a broken character, which is no token */
+        json_array_append_new(r->output_ids, json_integer(delta->id));
     if (r->answer_bytes + delta->text_bytes > r->answer_capacity) {
         size_t capacity = 2 * (r->answer_bytes + delta->text_bytes) + 4096;
         char *more = realloc(r->answer, capacity);
@@ -133,7 +134,7 @@ static int finish(struct run *r, const power_generate_result *g, uint64_t seed) 
     }
     if (!write_out("\n", 1)) return write_failed(name);
     if (g->finish == POWER_FINISH_CONTEXT)
-        fprintf(stderr, "power run: the context of %u tokens is full\n", r->o.context);
+        fprintf(stderr, "power run: the context of %u tokens is full (see --ctx)\n", r->o.context);
     if (r->stats) print_stats(g);
     return EXIT_OK;
 }
@@ -154,6 +155,8 @@ static int generate(struct run *r) {
         rc = write_failed(name);
         if (rc >= 0) return rc;
         if (error.status == POWER_CANCELLED && !r->json) write_out("\n", 1);
+        if (error.status == POWER_CONTEXT_FULL)
+            return fail_text(name, "%s (see --ctx)", error.message);
         return fail_with(name, &error);
     }
     rc = write_failed(name);
@@ -174,16 +177,18 @@ int command_run(int argc, char **argv) {
     struct arg_table table = {0};
     const struct arg first[] = {
         {ARG_GROUP, NULL, 0, NULL, "prompt", NULL, 0, 0},
-        {ARG_TEXT, "file", 'f', "FILE", "prompt from a file (- is stdin)", &r.file, 0, 0},
+        {ARG_TEXT, "file", 'f', "FILE", "prompt from a file (- is stdin, as without PROMPT)",
+         &r.file, 0, 0},
         {ARG_TEXT, "system", 's', "TEXT", "system message", &r.system, 0, 0},
-        {ARG_FLAG, "raw", 0, NULL, "no chat template: the model continues the text", &r.raw, 0, 0}};
+        {ARG_FLAG, "raw", 0, NULL,
+         "no chat template: the model continues the text (always, if it has none)", &r.raw, 0, 0}};
     const struct arg last[] = {{ARG_GROUP, NULL, 0, NULL, "output", NULL, 0, 0},
                                {ARG_FLAG, "stats", 0, NULL,
                                 "rates, time to first token and memory on stderr", &r.stats, 0, 0},
                                {ARG_FLAG, "json", 0, NULL,
                                 "one JSON object at the end instead of the stream", &r.json, 0, 0}};
     args_extend(&table, first, sizeof first / sizeof first[0]);
-    add_model_args(&table, &r.m);
+    add_model_args(&table, &r.m, CTX_HELP);
     add_sampling_args(&table, &r.s);
     args_extend(&table, last, sizeof last / sizeof last[0]);
     const char *positionals[2];

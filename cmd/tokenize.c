@@ -18,6 +18,36 @@ struct tokenize {
     size_t count;
 };
 
+/* A piece in quotes: as JSON does, but bytes that are not UTF-8 as \xNN. The caller frees. */
+static char *quoted(const char *piece, size_t length) {
+    json_t *shown = json_stringn(piece, length);
+    char *text = shown ? json_dumps(shown, JSON_ENCODE_ANY) : malloc(4 * length + 3);
+    size_t n = 0;
+    if (shown || !text) return json_decref(shown), text;
+    text[n++] = '"';
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)piece[i];
+        bool plain = c >= ' ' && c < 0x7f && c != '"' && c != '\\';
+        n += (size_t)sprintf(text + n, plain ? "%c" : "\\x%02x", c);
+    }
+    memcpy(text + n, "\"", 2);
+    return text;
+}
+
+static json_t *piece_json(uint32_t id, const char *piece, size_t length) {
+    json_t *object =
+        json_pack("{s:I,s:o}", "id", (json_int_t)id, "piece", json_text(piece, length));
+    json_t *whole = json_stringn(piece, length);
+    if (!whole) { /* no UTF-8 by itself: the bytes, too */
+        json_t *bytes = json_array();
+        for (size_t i = 0; i < length; i++)
+            json_array_append_new(bytes, json_integer((unsigned char)piece[i]));
+        json_object_set_new(object, "bytes", bytes);
+    }
+    json_decref(whole);
+    return object;
+}
+
 static int print_ids(struct tokenize *t) {
     power_error error = {.offset = POWER_NO_OFFSET};
     json_t *list = json_array();
@@ -30,34 +60,36 @@ static int print_ids(struct tokenize *t) {
             return fail_with(name, &error);
         }
         if (t->json) {
-            json_array_append_new(list, json_pack("{s:I,s:o}", "id", (json_int_t)t->ids[i], "piece",
-                                                  json_text(piece, length)));
+            json_array_append_new(list, piece_json(t->ids[i], piece, length));
             continue;
         }
         int n = snprintf(line, sizeof line, "%u\t", t->ids[i]);
-        char *quoted = NULL;
-        json_t *shown = json_text(piece, length);
-        if (shown) quoted = json_dumps(shown, JSON_ENCODE_ANY);
-        json_decref(shown);
-        bool written = quoted && write_out(line, (size_t)n) && write_out(quoted, strlen(quoted)) &&
-                       write_out("\n", 1);
-        free(quoted);
+        char *text = quoted(piece, length);
+        bool written = text && buffer_out(line, (size_t)n) && buffer_out(text, strlen(text)) &&
+                       buffer_out("\n", 1);
+        free(text);
         if (!written) break;
     }
     if (t->json) return print_json(name, list);
     json_decref(list);
+    write_out("", 0);
     int rc = write_failed(name);
     return rc >= 0 ? rc : EXIT_OK;
 }
 
 /* Ids separated by white space or commas. */
 static int parse_ids(struct tokenize *t) {
+    power_error error = {.offset = POWER_NO_OFFSET};
+    power_model_info info = {.struct_size = sizeof info};
+    if (power_model_get_info(t->o.model, &info, &error)) return fail_with(name, &error);
     t->ids = malloc((t->bytes / 2 + 1) * sizeof *t->ids);
     if (!t->ids) return fail_text(name, "out of memory for ids");
     for (char *word = strtok(t->text, " \t\r\n,[]"); word; word = strtok(NULL, " \t\r\n,[]")) {
         uint64_t id;
         if (!args_unsigned(word, &id) || id >= UINT32_MAX)
             return fail_text(name, "\"%.40s\" is not a token id", word);
+        if (id >= info.n_vocab)
+            return fail_text(name, "token id %.40s, the vocabulary has %u", word, info.n_vocab);
         t->ids[t->count++] = (uint32_t)id;
     }
     return -1;
@@ -97,9 +129,10 @@ int command_tokenize(int argc, char **argv) {
     const char *file = NULL;
     model_args_init(&m);
     const struct arg args[] = {
-        {ARG_TEXT, "file", 'f', "FILE", "text from a file (default: stdin)", &file, 0, 0},
-        {ARG_FLAG, "parse-special", 0, NULL, "control tokens in the text are tokens",
-         &t.parse_special, 0, 0},
+        {ARG_TEXT, "file", 'f', "FILE", "text from a file (- is stdin, as without TEXT)", &file, 0,
+         0},
+        {ARG_FLAG, "parse-special", 0, NULL,
+         "control tokens in the text are tokens; with -d, show them", &t.parse_special, 0, 0},
         {ARG_FLAG, "plain", 0, NULL, "add no BOS or EOS", &t.plain, 0, 0},
         {ARG_FLAG, "detokenize", 'd', NULL, "the text holds ids; print what they stand for",
          &t.detokenize, 0, 0},
@@ -109,6 +142,7 @@ int command_tokenize(int argc, char **argv) {
     size_t count = 0;
     int rc = args_parse(&command, args, argc, argv, positionals, &count);
     if (rc >= 0) return rc;
+    if (count == 2 && file) return fail_text(name, "a text and --file were both given"), EXIT_USAGE;
     if (count == 2) {
         t.text = strdup(positionals[1]);
         t.bytes = t.text ? strlen(t.text) : 0;

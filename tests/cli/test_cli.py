@@ -57,6 +57,7 @@ def test_help():
     expect("--version", run("--version"), 0, re.compile(r"^power \d+\.\d+\.\d+\n$"))
     for command in "run chat perplexity show tokenize bench doctor".split():
         expect(f"{command} --help", run(command, "--help"), 0, re.compile(r"usage: power .*example: ", re.S), "^$")
+        check(f"{command} -h", run(command, "-h") == run(command, "--help") == run("help", command))
     one_line("no command", run(), "which command")
     one_line("unknown command", run("frobnicate"), "frobnicate")
 
@@ -64,6 +65,8 @@ def test_help():
 def test_usage():
     one_line("unknown option", run("run", text, "x", "--frobnicate"), "--frobnicate")
     one_line("no model", run("run"), "missing argument")
+    one_line("text and file", run("tokenize", text, "x", "--file", llama), "both given")
+    one_line("seed beyond JSON", run("run", text, "x", "--seed", "9223372036854775808"), "2\\^63")
     one_line("too many", run("show", text, "more"), "too many")
     one_line("missing value", run("run", text, "x", "--threads"), "--threads")
     for option, value in [("--threads", "0"), ("--threads", "x"), ("--threads", "-1"), ("--threads", "1e3"),
@@ -132,6 +135,17 @@ def test_others():
     expect("tokenize", run("tokenize", text, "say b"), 0, '115\t"s"\n97\t"a"\n121\t"y"\n32\t" "\n98\t"b"\n')
     expect("detokenize", run("tokenize", text, "-d", "275 276,71"), 0, "ABCDEFG\n")
     expect("detokenize a bad id", run("tokenize", text, "-d", "275 x"), 1, "", '"x" is not a token id')
+    expect("detokenize beyond the vocabulary", run("tokenize", text, "-d", "99999999"), 1, "", "99999999, the vocabulary has")
+    expect("tokenize half a character", run("tokenize", text, "é"), 0, re.compile(r'"\\xc3"\n.*"\\xa9"\n$', re.S))
+    code, out, err = run("tokenize", text, "é", "--json")
+    check("tokenize half a character --json", code == 0 and [t.get("bytes") for t in json.loads(out)] == [[195], [169]], (out, err))
+    expect("context hint", run("run", llama, "--raw", "a long prompt", "--ctx", "2"), 1, "", "see --ctx")
+    expect("trained hint", run("run", llama, "--raw", "a", "--ctx", "100000"), 1, "", "see --beyond-trained")
+    expect("bench without probe", run("bench", text, "-p", "8", "-n", "2", "-r", "1", "--no-probe"), 0, re.compile(r"^(?!.*probe).*peak memory", re.S))
+    code, out, err = run("run", llama, "--raw", "a", "-n", "1", "--seed", "random", "--json")
+    check("random seed", code == 0 and err == f"seed {json.loads(out)['seed']}\n", (out, err))
+    code, out, err = run("run", llama, "--raw", "the cat sat", "-n", "8", *greedy, "--json")
+    check("ids are tokens", code == 0 and max(json.loads(out)["ids"]) < 320, (out, err))
     expect("show", run("show", text), 0, re.compile(r"architecture\s+llama.*end tokens\s+257 </s>.*MiB state for 1024 tokens", re.S))
     expect("show tensors", run("show", text, "--tensors", "--metadata"), 0, re.compile(r"general.architecture\s+llama.*token_embd.weight\s+Q8_0", re.S))
     code, out, _ = run("show", text, "--digest", "--json")
