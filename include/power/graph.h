@@ -48,8 +48,9 @@ POWER_API power_tensor power_graph_constant(power_graph_builder *builder, const 
                                             uint64_t rows, uint64_t cols, const void *bytes,
                                             size_t n_bytes);
 
-/* x [.., k] times weight [n][k] transposed, plus bias [n] (or POWER_NO_TENSOR): [.., n]. Quantised
- * weights multiply x rounded to 8 bits in blocks of 32, or of 256 for types with blocks of 256. */
+/* x [.., k] times weight [n][k] transposed, plus bias [n] (or POWER_NO_TENSOR): [.., n]. The
+ * weight is a constant (for a computed matrix: power_tensor_matmul). Quantised weights multiply x
+ * rounded to 8 bits in blocks of 32, or of 256 for types with blocks of 256. */
 POWER_API power_tensor power_tensor_linear(power_graph_builder *builder, power_tensor x,
                                            power_tensor weight, power_tensor bias);
 /* a [.., k] times b [k, n]: [.., n]. Neither is a constant; k is. */
@@ -86,8 +87,8 @@ typedef enum power_tensor_binary_op {
     POWER_TENSOR_MIN,
     POWER_TENSOR_MAX
 } power_tensor_binary_op;
-/* op(a, b) with the shape of a. b has the same shape, or is a vector of a's last dimension, one
- * element, or one element a row ([.., 1]). b may be a constant. */
+/* op(a, b) with the shape of a, which is no constant. b has the same shape, or is a vector of a's
+ * last dimension, one element, or one element a row ([.., 1]). b may be a constant. */
 POWER_API power_tensor power_tensor_binary(power_graph_builder *builder, power_tensor_binary_op op,
                                            power_tensor a, power_tensor b);
 

@@ -48,6 +48,7 @@ POWER_API void power_model_options_init(power_model_options *options);
 POWER_API POWER_MUST_USE power_status power_model_open(power_runtime *runtime, const char *path,
                                                        const power_model_options *options,
                                                        power_model **out_model, power_error *error);
+/* NULL is allowed. */
 POWER_API void power_model_close(power_model *model);
 
 /* Facts. Texts live as long as the model; NULL where the model has none. */
@@ -102,7 +103,8 @@ POWER_API POWER_MUST_USE power_status power_model_price(power_model *model, uint
 
 /* ---- text ---- */
 
-/* Text to ids. *out_count gets the number needed; POWER_LIMIT when capacity is smaller.
+/* Text to ids. *out_count gets the number needed; POWER_LIMIT when capacity is smaller (so a first
+ * call with capacity 0 asks for it; the same below).
  * parse_special: control tokens in the text are recognised; add_special: BOS/EOS as the file says.
  * POWER_INVALID with the byte offset for text that is not UTF-8. */
 POWER_API POWER_MUST_USE power_status power_tokenize(const power_model *model, const char *text,
@@ -126,8 +128,8 @@ typedef struct power_message {
     const char *role;    /* "system", "user", "assistant", ... */
     const char *content; /* UTF-8 */
 } power_message;
-/* Renders messages by the model's chat template. POWER_NOT_FOUND when the model has none.
- * Same rule for capacity as power_detokenize. */
+/* Renders messages by the model's chat template; tokenize the text with parse_special = 1.
+ * POWER_NOT_FOUND when the model has none. Same rule for capacity as power_detokenize. */
 POWER_API POWER_MUST_USE power_status power_render(const power_model *model,
                                                    const power_message *messages, size_t n_messages,
                                                    int add_generation_prompt, char *out_text,

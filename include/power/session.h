@@ -33,6 +33,7 @@ POWER_API POWER_MUST_USE power_status power_session_open(power_model *model,
                                                          const power_session_options *options,
                                                          power_session **out_session,
                                                          power_error *error);
+/* NULL is allowed. */
 POWER_API void power_session_close(power_session *session);
 
 POWER_API uint32_t power_session_length(const power_session *session);  /* tokens in the state */
@@ -84,7 +85,7 @@ typedef struct power_sampling {
     float presence_penalty, frequency_penalty; /* 0: off */
     const power_bias *biases;
     size_t n_biases;
-    uint64_t seed;   /* default 0 */
+    uint64_t seed;   /* default 0; the same seed, state and options give the same answer */
     uint32_t choice; /* index of this answer among several to the same prompt */
 } power_sampling;
 /* Stated defaults: temperature 0.8, top_k 40, top_p 0.95, min_p 0.05, penalties off, seed 0. */
@@ -138,19 +139,21 @@ typedef struct power_generate_result {
 
 /* Appends the prompt ids, then samples token after token. All emitted tokens but possibly the last
  * are in the state afterwards (the next call's prompt continues from there; power_session_length
- * tells). A prompt that does not fit is POWER_CONTEXT_FULL with both numbers; nothing is dropped.
- * On failure the state is as it was before the token that failed. */
+ * tells). To go on with an answer that was cut, give the last id as the prompt when it is not in
+ * the state: a call without ids samples that position again. out_result may be NULL; the caller
+ * sets its struct_size. A prompt that does not fit is POWER_CONTEXT_FULL with both numbers; nothing
+ * is dropped. On failure the state is as it was before the token that failed. */
 POWER_API POWER_MUST_USE power_status power_generate(power_session *session,
                                                      const power_generate_options *options,
                                                      power_generate_result *out_result,
                                                      power_error *error);
-/* Any thread: the running (or next) call on this session ends with POWER_CANCELLED within one step.
- */
+/* Any thread: the running call on this session, or the next one when none runs, ends with
+ * POWER_CANCELLED within one step. */
 POWER_API void power_session_cancel(power_session *session);
 
 /* ---- embeddings ---- */
-/* Pooled embedding of a token list for models that can (POWER_UNSUPPORTED otherwise): n_embd
- * floats. */
+/* Pooled embedding of a token list for models that can: n_embd floats. POWER_UNSUPPORTED otherwise;
+ * none of the architectures of this version can. */
 POWER_API POWER_MUST_USE power_status power_embed(power_model *model, const uint32_t *ids,
                                                   size_t n_ids, float *out_embedding,
                                                   size_t capacity, power_error *error);

@@ -2,7 +2,8 @@
 /* Statuses, errors, log and allocator callbacks: what every other public header stands on.
  * Statuses are pinned numbers; a new one is only ever added at the end.
  * Every function that can fail returns a power_status and takes an optional power_error last.
- * The error is written only on failure, outputs only on success.
+ * The error is written only on failure, outputs only on success; the size needed, where a function
+ * tells it, also with POWER_LIMIT.
  * Threads: everything here is safe from any thread. */
 #ifndef POWER_STATUS_H
 #define POWER_STATUS_H
