@@ -85,7 +85,8 @@ typedef struct power_sampling {
     float presence_penalty, frequency_penalty; /* 0: off */
     const power_bias *biases;
     size_t n_biases;
-    uint64_t seed;   /* default 0; the same seed, state and options give the same answer */
+    uint64_t seed; /* default 0; the same seed, state and options give the same answer. Draws count
+                      from the start of each call: calls that follow one another want other seeds */
     uint32_t choice; /* index of this answer among several to the same prompt */
 } power_sampling;
 /* Stated defaults: temperature 0.8, top_k 40, top_p 0.95, min_p 0.05, penalties off, seed 0. */
