@@ -31,9 +31,10 @@ int fail_with(const char *command, const power_error *error) {
         end_progress();
         return EXIT_INTERRUPTED;
     }
-    if (error->offset != POWER_NO_OFFSET && error->offset)
-        return fail_text(command, "%s (offset %llu)", error->message,
-                         (unsigned long long)error->offset);
+    char offset[24];
+    snprintf(offset, sizeof offset, "%llu", (unsigned long long)error->offset);
+    if (error->offset != POWER_NO_OFFSET && error->offset && !strstr(error->message, offset))
+        return fail_text(command, "%s (offset %s)", error->message, offset);
     return fail_text(command, "%s", error->message);
 }
 
