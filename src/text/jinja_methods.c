@@ -235,6 +235,8 @@ static bool find(struct jinja_render *r, int id, struct power_text self,
         return false;
     struct power_text what = power_jinja_text(given[0]);
     bool last = id == M_RFIND || id == M_RINDEX;
+    /* The search from the end compares at every place. */
+    if (last && !power_jinja_steps(r, part.length / 16 * (what.length / 64))) return false;
     size_t at = last ? find_last(part, what) : power_jinja_find(part, what, 0);
     if (at == SIZE_MAX && (id == M_INDEX || id == M_RINDEX))
         return power_jinja_raise(r, POWER_INVALID, "substring not found");

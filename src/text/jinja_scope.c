@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Job: names that a scope sets later than parts of it read them. Input: a syntax tree. Output: for
  * each scope the list of names that begin undefined in it.
- * Threads: compiling one. Bounds: names of one scope are looked through one by one, by hash.
+ * Threads: compiling one. Bounds: MAX_NAMES names a scope, looked through one by one, by hash.
  * Jinja2 decides for each scope, before it runs, what a name means: one that is only ever set there
  * (outside `if`) and was not read before in the same scope is a variable of that scope from its
  * start, undefined until it is set, even if the caller passed a variable of that name. */
 #include "text/jinja.h"
+
+#define MAX_NAMES 1024
 
 struct reference {
     struct power_text name;
@@ -48,6 +50,13 @@ static void no_memory(struct scope *s, size_t bytes) {
 }
 
 static void add(struct scope *s, struct power_text name, uint64_t hash) {
+    if (s->failed) return;
+    if (s->count == MAX_NAMES) {
+        s->failed = true;
+        s->c->status = power_fail(s->c->error, POWER_LIMIT,
+                                  "template: more than %d names in one scope", MAX_NAMES);
+        return;
+    }
     if (s->count == s->capacity) {
         size_t capacity = s->capacity ? s->capacity * 2 : 16;
         struct reference *items = power_arena_alloc(s->c->arena, capacity, sizeof *items);
@@ -113,6 +122,19 @@ static void target(struct scope *s, const struct jinja_node *node, bool in_if, b
     }
 }
 
+static void walk(struct scope *s, const struct jinja_node *list, bool in_if);
+
+/* A chain of elifs is as long as it likes: no recursion along it. */
+static void walk_if(struct scope *s, const struct jinja_node *node) {
+    for (; node->flag && node->other; node = node->other) {
+        loads(s, node->a);
+        walk(s, node->list, true);
+    }
+    loads(s, node->a);
+    walk(s, node->list, true);
+    walk(s, node->other, true);
+}
+
 /* What the statements of one scope read and set themselves, in order. */
 static void walk(struct scope *s, const struct jinja_node *list, bool in_if) {
     for (const struct jinja_node *n = list; n && !s->failed; n = n->next) {
@@ -125,9 +147,7 @@ static void walk(struct scope *s, const struct jinja_node *list, bool in_if) {
             loads(s, n->b);
             break;
         case NODE_IF:
-            loads(s, n->a);
-            walk(s, n->list, true);
-            walk(s, n->other, true);
+            walk_if(s, n);
             break;
         case NODE_SET:
             loads(s, n->b);
@@ -175,12 +195,18 @@ static void child(struct scope *parent, struct jinja_node *node) {
     parent->failed = parent->failed || s.failed;
 }
 
+static void children_of_if(struct scope *s, struct jinja_node *node) {
+    for (; node->flag && node->other; node = node->other)
+        children(s, node->list);
+    children(s, node->list);
+    children(s, node->other);
+}
+
 static void children(struct scope *s, struct jinja_node *list) {
     for (struct jinja_node *n = list; n && !s->failed; n = n->next) {
         switch ((int)n->kind) {
         case NODE_IF:
-            children(s, n->list);
-            children(s, n->other);
+            children_of_if(s, n);
             break;
         case NODE_FOR:
         case NODE_MACRO:

@@ -229,6 +229,54 @@ static void test_deep(void **state) {
     power_buffer_finish(&out);
 }
 
+/* A chain of elifs does not nest, however long it is. */
+static void test_long_chain(void **state) {
+    struct power_buffer text, out;
+    power_error error;
+    (void)state;
+    power_buffer_init(&text, &power_default_allocator, (size_t)1 << 23);
+    assert_true(power_buffer_append(&text, "{% if 0 %}", 10));
+    for (int k = 0; k < 300000; k++)
+        assert_true(power_buffer_append(&text, "{% elif 0 %}", 12));
+    assert_true(power_buffer_append(&text, "{% else %}end{% endif %}", 24));
+    assert_int_equal(render(text.bytes, NULL, &out, &error), POWER_OK);
+    assert_string_equal(out.bytes, "end");
+    power_buffer_finish(&text);
+    power_buffer_finish(&out);
+}
+
+/* Names are looked through one by one: many in one scope are refused, not waited for. */
+static void test_many_names(void **state) {
+    (void)state;
+    for (int n = 1000; n <= 100000; n *= 100) {
+        struct power_buffer text, out;
+        power_error error;
+        char name[32];
+        power_buffer_init(&text, &power_default_allocator, (size_t)1 << 22);
+        for (int k = 0; k < n; k++) {
+            int length = snprintf(name, sizeof name, "{{ a%d }}", k);
+            assert_true(power_buffer_append(&text, name, (size_t)length));
+        }
+        assert_int_equal(render(text.bytes, NULL, &out, &error),
+                         n == 1000 ? POWER_OK : POWER_LIMIT);
+        power_buffer_finish(&text);
+        power_buffer_finish(&out);
+    }
+}
+
+/* The slowest search there is takes steps as it takes time. */
+static void test_long_search(void **state) {
+    struct power_buffer out;
+    power_error error;
+    (void)state;
+    assert_int_equal(render("{{ ('a' * 2000000).rfind('b' ~ 'a' * 500000) }}", NULL, &out, &error),
+                     POWER_LIMIT);
+    power_buffer_finish(&out);
+    assert_int_equal(render("{{ ('ab' * 2000).rfind('ba') }}", NULL, &out, &error), POWER_OK);
+    assert_string_equal(out.bytes, "3997");
+    power_buffer_finish(&out);
+}
+
 static void test_variables(void **state) {
     (void)state;
     static const struct {
@@ -257,8 +305,10 @@ static void test_variables(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_texts), cmocka_unit_test(test_errors),
-                                       cmocka_unit_test(test_limits), cmocka_unit_test(test_deep),
-                                       cmocka_unit_test(test_variables)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_texts),      cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_limits),     cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_variables),  cmocka_unit_test(test_long_chain),
+        cmocka_unit_test(test_many_names), cmocka_unit_test(test_long_search)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
