@@ -55,6 +55,28 @@ power_status power_limits_check(const struct power_engine_options *o, power_erro
     return POWER_OK;
 }
 
+static uint64_t pool_bytes(const struct power_engine *engine, uint64_t tokens) {
+    struct power_state_limits limits = engine->state_limits;
+    limits.max_tokens = tokens;
+    limits.max_context = context_in(&engine->options, tokens);
+    return power_state_pool_bytes(engine->graph->pieces, engine->graph->n_pieces,
+                                  engine->piece_bytes, &limits);
+}
+
+/* Tokens that a caller names are not cut: what can never fit is refused before anything is taken.
+ */
+static power_status check_named(const struct power_engine *engine, power_error *error) {
+    const struct power_engine_options *o = &engine->options;
+    uint64_t left = power_budget_left(o->budget);
+    uint64_t bytes = o->max_tokens ? pool_bytes(engine, o->max_tokens) : 0;
+    if (bytes <= left) return POWER_OK;
+    return power_fail(error, POWER_NO_MEMORY,
+                      "state of %llu tokens needs %llu bytes, %llu are left of "
+                      "\"max_memory_bytes\" %llu",
+                      (unsigned long long)o->max_tokens, (unsigned long long)bytes,
+                      (unsigned long long)left, (unsigned long long)o->budget->max_bytes);
+}
+
 power_status power_limits_plan(struct power_engine *engine, power_error *error) {
     const struct power_engine_options *o = &engine->options;
     uint32_t outs = o->prefill_rows < USUAL_OUTS ? o->prefill_rows : USUAL_OUTS;
@@ -79,15 +101,7 @@ power_status power_limits_plan(struct power_engine *engine, power_error *error) 
                                      &engine->piece_bytes[p], error);
         if (status != POWER_OK) return status;
     }
-    return POWER_OK;
-}
-
-static uint64_t pool_bytes(const struct power_engine *engine, uint64_t tokens) {
-    struct power_state_limits limits = engine->state_limits;
-    limits.max_tokens = tokens;
-    limits.max_context = context_in(&engine->options, tokens);
-    return power_state_pool_bytes(engine->graph->pieces, engine->graph->n_pieces,
-                                  engine->piece_bytes, &limits);
+    return check_named(engine, error);
 }
 
 /* The most tokens, in whole blocks, whose pools fit; 0 when not even one block's do. */

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "engine_kit.h"
+#include "os/os.h"
 
 static void open_family(struct kit *kit, const char *family, uint32_t undo_rows) {
     const struct kit_options options = {
@@ -106,6 +107,16 @@ static void memory_is_a_limit_too(void **state) {
     assert_int_equal(power_session_open(kit.model, NULL, &session, &error), POWER_NO_MEMORY);
     assert_non_null(strstr(error.message, "max_memory_bytes"));
     kit.budget.max_bytes = kept;
+    kit_close(&kit);
+
+    /* Tokens beyond all memory are refused before tables of that length are made. */
+    const struct kit_options endless = {
+        .family = "llama", .max_sequences = 3, .prefill_rows = 32, .max_tokens = 1u << 31};
+    kit_open(&kit, &endless);
+    uint64_t before = power_memory_peak();
+    assert_int_equal(power_session_open(kit.model, NULL, &session, &error), POWER_NO_MEMORY);
+    assert_non_null(strstr(error.message, "2147483648"));
+    assert_true(power_memory_peak() - before < (uint64_t)64 << 20);
     kit_close(&kit);
 }
 
