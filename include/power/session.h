@@ -123,7 +123,9 @@ typedef struct power_generate_options {
     size_t n_stop_ids;
     int ignore_end_tokens; /* 1: the model's own end tokens do not stop */
     int show_special;      /* 1: control tokens appear in the text */
-    /* Called on the calling thread for each token; nonzero stops after this token. May be NULL. */
+    /* Called on the calling thread for each token; nonzero stops after this token (the rest of a
+     * broken character may still follow). Other calls on this session but power_session_cancel
+     * fail with POWER_STATE in here. May be NULL. */
     int (*on_delta)(void *context, const power_delta *delta);
     void *context;
 } power_generate_options;
