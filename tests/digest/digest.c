@@ -99,6 +99,7 @@ static void run_product(struct runner *r) {
     for (unsigned row = 0;; row++) {
         int axis = AXIS_PROMPT - 1; /* the last axis of the product */
         s.at[AXIS_PROMPT] = prompt_of(row, r->axes.sizes[AXIS_PROMPT]);
+        if (row % 500 == 0) printf("%s: %u\n", r->path, row);
         run_one(r, s);
         while (axis >= 0 && ++s.at[axis] == r->axes.sizes[axis])
             s.at[axis--] = 0;
