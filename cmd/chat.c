@@ -21,6 +21,7 @@ struct chat {
     struct opened o;
     struct turns turns;
     struct sampling_lists lists;
+    uint32_t asked;
     power_generate_options g;
     char *answer;
     size_t answer_bytes, answer_capacity;
@@ -87,6 +88,7 @@ static int answer(struct chat *c, bool *out_kept_turn) {
     if (rc >= 0) return free(ids), rc;
     c->g.ids = ids + kept;
     c->g.n_ids = count - kept;
+    c->g.sampling.choice = c->asked++; /* each answer draws noise of its own */
     c->answer_bytes = 0;
     interrupt_clear();
     interrupt_watch(c->o.session);

@@ -220,6 +220,11 @@ int apply_sampling(const char *command, const struct sampling_args *s, const pow
                    struct sampling_lists *lists, power_generate_options *g) {
     power_error error = {.offset = POWER_NO_OFFSET};
     if (power_model_sampling(model, &g->sampling, &error)) return fail_with(command, &error);
+    if (s->temperature > 0.0f && s->temperature < 1e-4f) {
+        fail_text(command, "wrong value %g for --temperature, the smallest but 0 is 0.0001",
+                  (double)s->temperature);
+        return EXIT_USAGE;
+    }
     if (!isnan(s->temperature)) g->sampling.temperature = s->temperature;
     if (s->top_k != UINT32_MAX) g->sampling.top_k = s->top_k;
     if (!isnan(s->top_p)) g->sampling.top_p = s->top_p;

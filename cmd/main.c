@@ -3,6 +3,7 @@
  * Owning thread: main. Bounds: none. */
 #include "common.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,8 +42,16 @@ static int run_command(const char *command, int argc, char **argv) {
     return EXIT_USAGE;
 }
 
+/* A closed stream would get the number of the next file that is opened, and texts would go there.
+ * What holds the number now refuses as a closed stream does. */
+static void hold_streams(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0) (void)open("/dev/null", fd ? O_RDONLY : O_WRONLY);
+}
+
 int main(int argc, char **argv) {
     char text[] = "--help", *help = text;
+    hold_streams();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write */
     if (argc < 2) {
         fputs("power: which command? (see power --help)\n", stderr);

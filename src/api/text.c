@@ -56,7 +56,13 @@ power_status power_detokenize(const power_model *model, const uint32_t *ids, siz
     struct power_buffer buffer;
     power_detokenizer_init(&stream, model->vocab, show_special != 0);
     power_buffer_init(&buffer, model->host.allocator, TEXT_BYTES);
+    uint32_t n_tokens = power_vocab_info(model->vocab)->n_tokens;
     for (size_t i = 0; status == POWER_OK && i < n_ids; i++) {
+        if (ids[i] >= n_tokens) {
+            status =
+                power_fail(error, POWER_INVALID, "id %u, the vocabulary has %u", ids[i], n_tokens);
+            break;
+        }
         status = power_detokenizer_push(&stream, ids[i], &buffer, error);
     }
     if (status == POWER_OK) status = power_detokenizer_finish(&stream, &buffer, error);

@@ -79,10 +79,10 @@ static power_status compile(struct power_engine *engine, uint64_t *out_fixed, po
     }
     engine->logits_offset = faults;
     engine->results_bytes = logits;
-    engine->scratch_bytes = info.scratch_bytes;
     if (!power_add_u64(info.scratch_bytes, 2 * engine->results_bytes, out_fixed)) {
         return power_fail(error, POWER_LIMIT, "scratch is too large");
     }
+    engine->scratch_bytes = *out_fixed;
     return POWER_OK;
 }
 

@@ -71,7 +71,7 @@ def test_usage():
     one_line("missing value", run("run", text, "x", "--threads"), "--threads")
     for option, value in [("--threads", "0"), ("--threads", "x"), ("--threads", "-1"), ("--threads", "1e3"),
                           ("--ctx", "0"), ("--ctx", "99999999999999999999"), ("--temperature", "nan"),
-                          ("--temperature", "-1"), ("--top-p", "1.5"), ("--top-k", "1.5"), ("--memory", "8X"),
+                          ("--temperature", "-1"), ("--temperature", "1e-5"), ("--top-p", "1.5"), ("--top-k", "1.5"), ("--memory", "8X"),
                           ("--seed", "x"), ("--kv", "f8"), ("--cpu-mask", "mmx"), ("--sha256", "abc"),
                           ("--logit-bias", "5"), ("--stop-id", "x"), ("--max-tokens", "0"), ("--verify", "maybe")]:
         one_line(f"{option} {value}", run("run", text, "x", option, value), re.escape(option.strip("-").split("-")[0]))
@@ -119,6 +119,9 @@ def test_output():
     with open("/dev/full", "wb") as full:
         p = subprocess.run([power, "run", text, "say b", *greedy], stdout=full, stderr=subprocess.PIPE, timeout=120)
     check("full disk", p.returncode == 1 and b"No space left" in p.stderr, p)
+    for args in ["--help"], ["run", "--help"], ["doctor"], ["run", text, "say b", *greedy]:
+        p = subprocess.run(["sh", "-c", '"$@" >&-', "sh", power, *args], timeout=120)
+        check(f"closed stdout {args}", p.returncode == 1, p)
     p = subprocess.Popen([power, "run", llama, "channel", "--ignore-end", "--ctx", "512"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     p.stdout.close()
     check("closed pipe", p.wait(timeout=120) == 1 and p.stderr.read() == b"", p.returncode)
