@@ -115,7 +115,10 @@ typedef struct power_delta {
 
 typedef struct power_generate_options {
     size_t struct_size;
-    const uint32_t *ids; /* appended to the state first; may be empty when the state is not */
+    /* Appended to the state first. May be empty when the state is not: its last token is then fed
+     * again, which is POWER_LIMIT where it cannot be taken back (see power_session_truncate), as
+     * right after a load with windows or recurrent state. */
+    const uint32_t *ids;
     size_t n_ids;
     power_sampling sampling;
     uint32_t max_tokens; /* 0: until the context is full */
