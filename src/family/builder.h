@@ -77,6 +77,10 @@ void power_builder_logits(struct power_builder *b, power_value x, float scale, f
 /* Declares the KV pieces for so many full and windowed layers (either may be 0). */
 void power_builder_kv(struct power_builder *b, uint32_t full, uint32_t windowed);
 
+/* refuse.c: settings, and after the build tensors, that change a result and are not read here. */
+power_status power_family_refuse_settings(struct power_builder *b);
+power_status power_family_refuse_tensors(struct power_builder *b);
+
 power_status power_family_llama(struct power_builder *b);
 power_status power_family_qwen2(struct power_builder *b);
 power_status power_family_qwen3(struct power_builder *b);

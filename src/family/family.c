@@ -186,10 +186,12 @@ power_status power_family_build(const struct power_family_request *request,
                           "\"%s.attention.layer_norm_rms_epsilon\" is out of range",
                           b.hp.architecture);
     }
-    status = power_graph_create_internal(request->allocator, &b.g, error);
+    status = power_family_refuse_settings(&b);
+    if (!status) status = power_graph_create_internal(request->allocator, &b.g, error);
     if (status) return status;
     status = find_family(b.hp.architecture)->build(&b);
     if (!status) status = b.status;
+    if (!status) status = power_family_refuse_tensors(&b);
     if (!status) status = power_graph_finish(b.g, error);
     if (status) {
         power_graph_destroy_internal(b.g);

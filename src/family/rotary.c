@@ -27,9 +27,12 @@ static bool text_is(struct power_text text, const char *literal) {
 static power_status read_scaling(struct power_builder *b, struct scaling *s) {
     char key[128];
     struct power_text type;
-    power_status st =
-        power_meta_text_or(b->request->source, power_builder_key(b, "rope.scaling.type", key),
-                           POWER_TEXT("none"), &type, b->error);
+    /* A factor without a type is linear, and so is the key of older files. */
+    float old = power_builder_f32_or(b, "rope.scale_linear", 1.0f);
+    s->factor = power_builder_f32_or(b, "rope.scaling.factor", old);
+    struct power_text usual = s->factor != 1.0f ? POWER_TEXT("linear") : POWER_TEXT("none");
+    power_status st = power_meta_text_or(
+        b->request->source, power_builder_key(b, "rope.scaling.type", key), usual, &type, b->error);
     if (st) return st;
     s->linear = text_is(type, "linear");
     s->yarn = text_is(type, "yarn");
@@ -41,7 +44,6 @@ static power_status read_scaling(struct power_builder *b, struct scaling *s) {
                           "\"%s\": rope scaling \"%s\" is not supported", key,
                           power_quote(type.bytes, type.length).text);
     }
-    s->factor = power_builder_f32_or(b, "rope.scaling.factor", 1.0f);
     s->attn_factor = power_builder_f32_or(b, "rope.scaling.attn_factor", 0.0f);
     s->ext_factor = power_builder_f32_or(b, "rope.scaling.yarn_ext_factor", 1.0f);
     s->beta_fast = power_builder_f32_or(b, "rope.scaling.yarn_beta_fast", 32.0f);
@@ -57,6 +59,18 @@ static power_status read_scaling(struct power_builder *b, struct scaling *s) {
         b->status =
             power_fail(b->error, POWER_CORRUPT, "\"%s.rope.scaling.attn_factor\" is out of range",
                        b->hp.architecture);
+    }
+    bool bands = s->beta_fast > 0.0f && s->beta_fast <= 1e6f && s->beta_slow > 0.0f &&
+                 s->beta_slow <= 1e6f && s->ext_factor >= 0.0f && s->ext_factor <= 1.0f &&
+                 s->low_freq > 0.0f && s->high_freq > s->low_freq && s->high_freq <= 1e6f;
+    if (!b->status && !bands) {
+        b->status = power_fail(b->error, POWER_CORRUPT, "\"%s.rope.scaling\": bands out of range",
+                               b->hp.architecture);
+    }
+    if (!b->status && s->longrope && !b->hp.original_context) {
+        b->status = power_fail(b->error, POWER_UNSUPPORTED,
+                               "\"%s.rope.scaling.type\": longrope is not supported here",
+                               b->hp.architecture);
     }
     if (!b->status && (s->yarn || s->llama3) && !s->original) {
         b->status = power_fail(b->error, POWER_CORRUPT,
@@ -162,10 +176,8 @@ power_status power_family_add_rope(struct power_builder *b, float base, uint32_t
                                    bool with_scaling, uint32_t *out) {
     if (b->status) return b->status;
     struct scaling s = {.factor = 1.0f};
-    if (with_scaling && read_scaling(b, &s)) {
-        if (!b->status) b->status = POWER_UNSUPPORTED;
-        return b->status;
-    }
+    if (with_scaling) b->status = read_scaling(b, &s);
+    if (b->status) return b->status;
     if (rot < 2 || rot % 2 || rot > b->hp.k_dim || rot / 2 > MAX_FREQS) {
         return b->status = power_fail(b->error, POWER_CORRUPT,
                                       "\"%s.rope.dimension_count\": %" PRIu32
@@ -193,6 +205,12 @@ power_status power_family_add_rope(struct power_builder *b, float base, uint32_t
                                  rot / 2, factors);
         if (b->status) return b->status;
         frequencies(&s, (double)base, rot, factors, second);
+    }
+    for (uint32_t i = 0; i < rot / 2; i++) {
+        if (isfinite(first[i]) && (!two || isfinite(second[i]))) continue;
+        return b->status = power_fail(b->error, POWER_CORRUPT,
+                                      "\"%s.rope\": frequency %" PRIu32 " is not finite",
+                                      b->hp.architecture, i);
     }
     double factor = attention_factor(b, &s);
     struct power_rope_table table = {.rot_dim = rot,

@@ -80,6 +80,16 @@ static const struct power_tensor *find_part(const struct power_weights *w, const
     return n > 0 && (size_t)n < sizeof text ? find_tensor(w, text) : NULL;
 }
 
+bool power_weights_uses(const struct power_weights *w, struct power_text tensor) {
+    uint32_t at;
+    if (power_index_find(w->index, tensor, &at)) return true;
+    size_t n = tensor.length;
+    while (n && tensor.bytes[n - 1] >= '0' && tensor.bytes[n - 1] <= '9')
+        n--;
+    if (n == tensor.length || !n || tensor.bytes[n - 1] != '.') return false;
+    return power_index_find(w->index, (struct power_text){tensor.bytes, n - 1}, &at);
+}
+
 bool power_weights_has(const struct power_weights *w, const char *tensor) {
     uint32_t at;
     return power_index_find(w->index, power_text_of(tensor), &at) || find_tensor(w, tensor) ||

@@ -68,6 +68,8 @@ struct power_weight_request {
 power_status power_weights_add(struct power_weights *weights,
                                const struct power_weight_request *request,
                                struct power_weight_slice *out, power_error *error) POWER_MUST_USE;
+/* Whether a tensor of the source was added (an expert's part: its whole). */
+bool power_weights_uses(const struct power_weights *weights, struct power_text tensor);
 bool power_weights_has(const struct power_weights *weights, const char *tensor);
 /* A vector that the family computed (not in the file), e.g. folded constants; F32, copied. */
 power_status power_weights_add_values(struct power_weights *weights, const char *name,

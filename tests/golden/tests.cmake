@@ -41,3 +41,8 @@ if(TARGET power)
     ${POWER_PYTHON} ${POWER_TEST_DIR}/safetensors_forms.py --dump $<TARGET_FILE:dump_logits>
     --power $<TARGET_FILE:power> --models ${POWER_TEST_DATA}/tiny-models)
 endif()
+if(TARGET power)
+  power_script_test(refusals sh ${POWER_TEST_DIR}/refusals.sh ${POWER_PYTHON} $<TARGET_FILE:power>
+    ${CMAKE_SOURCE_DIR}/tests/reference/make_random.py
+    ${POWER_TEST_DATA}/tiny-models/llama/model.gguf)
+endif()

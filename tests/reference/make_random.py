@@ -31,6 +31,8 @@ def main():
     a.add_argument("--ffn", type=int, default=640)
     a.add_argument("--layers", type=int, default=2)
     a.add_argument("--type", default="F16", choices=["F16", "F32"])
+    a.add_argument("--set", action="append", default=[], metavar="KEY=NUMBER", help="one more float key")
+    a.add_argument("--tensor", action="append", default=[], metavar="NAME", help="one more tensor")
     args = a.parse_args()
     rng = np.random.default_rng(5)
     reader = gguf.GGUFReader(args.like)
@@ -46,6 +48,9 @@ def main():
     w.add_layer_norm_rms_eps(1e-5)
     w.add_rope_freq_base(10000.0)
     w.add_rope_dimension_count(args.hidden // 6)
+    for pair in args.set:
+        key, number = pair.split("=")
+        w.add_float32(key, float(number))
     copy_vocabulary(reader, w)
     dtype = np.float16 if args.type == "F16" else np.float32
 
@@ -55,6 +60,8 @@ def main():
     def vector(name, count):
         w.add_tensor(name, (1 + 0.25 * rng.standard_normal(count)).astype(np.float32))
 
+    for name in args.tensor:
+        vector(name, args.hidden)
     n, kv = args.hidden, args.hidden // 6 * 2
     matrix("token_embd.weight", vocab, n, 10.0)
     matrix("output.weight", vocab, n)
