@@ -318,7 +318,8 @@ static bool append_positions(struct jinja_render *r, struct jinja_value v, struc
     struct jinja_value *items = power_arena_alloc(&r->arena, total + 1, sizeof *items);
     if (!items) return power_jinja_no_memory(r);
     if (out->items && out->count) memcpy(items, out->items, out->count * sizeof *items);
-    if (list->count) memcpy(items + out->count, list->items, list->count * sizeof *items);
+    if (list->items && list->count)
+        memcpy(items + out->count, list->items, list->count * sizeof *items);
     out->items = items;
     out->count = total;
     return true;

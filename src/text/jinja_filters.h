@@ -16,16 +16,23 @@ typedef bool (*power_jinja_filter_fn)(struct jinja_render *r, const struct jinja
     X(first)                                                                                       \
     X(groupby)                                                                                     \
     X(items)                                                                                       \
-    X(join) X(last) X(length) X(list) X(map) X(max) X(min) X(reject) X(rejectattr) X(reverse)      \
-        X(select) X(selectattr) X(slice) X(sort) X(sum) X(unique)
+    X(join)                                                                                        \
+    X(last)                                                                                        \
+    X(length)                                                                                      \
+    X(list)                                                                                        \
+    X(map)                                                                                         \
+    X(max)                                                                                         \
+    X(min)                                                                                         \
+    X(reject) X(rejectattr) X(reverse) X(select) X(selectattr) X(slice) X(sort) X(sum) X(unique)
 #define POWER_JINJA_TEXT_FILTERS(X)                                                                \
     X(capitalize)                                                                                  \
     X(center)                                                                                      \
     X(format)                                                                                      \
     X(indent)                                                                                      \
     X(lower)                                                                                       \
-    X(replace) X(string) X(striptags) X(title) X(trim) X(truncate) X(upper) X(urlencode)           \
-        X(wordcount) X(filesizeformat)
+    X(replace)                                                                                     \
+    X(string)                                                                                      \
+    X(striptags) X(title) X(trim) X(truncate) X(upper) X(urlencode) X(wordcount) X(filesizeformat)
 
 #define POWER_JINJA_DECLARE(name)                                                                  \
     bool power_jinja_filter_##name(struct jinja_render *r, const struct jinja_args *args,          \
