@@ -118,10 +118,6 @@ static void transform(const struct power_weight_entry *e, const unsigned char *f
 power_status power_weight_load(struct power_weights *w, struct power_weight_entry *e,
                                power_error *error) {
     uint64_t bytes = power_weight_row_bytes(e->dtype, e->cols) * e->rows * e->slices;
-    if (e->values) {
-        e->bytes = (struct power_span){(const unsigned char *)(const void *)e->values, bytes};
-        return POWER_OK;
-    }
     struct power_span stored;
     bool borrowed;
     power_status status = stored_bytes(w, e, &stored, &borrowed, error);

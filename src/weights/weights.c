@@ -33,8 +33,8 @@ power_status power_weights_create(const power_allocator *allocator,
     w->source = source;
     w->device = device;
     w->options = *options;
-    w->capacity = source->n_tensors + POWER_WEIGHTS_EXTRA;
-    /* Names of tensors and of computed vectors, parts tables, computed values. */
+    w->capacity = source->n_tensors;
+    /* Names of tensors, tables of parts. */
     power_arena_init(&w->arena, allocator, (size_t)64 << 20);
     power_status status = POWER_NO_MEMORY;
     w->entries = power_alloc(allocator, w->capacity, sizeof *w->entries);
@@ -216,30 +216,6 @@ power_status power_weights_add(struct power_weights *w, const struct power_weigh
     return POWER_OK;
 }
 
-power_status power_weights_add_values(struct power_weights *w, const char *name,
-                                      const float *values, uint64_t count,
-                                      struct power_weight_slice *out, power_error *error) {
-    uint32_t at;
-    if (!power_index_find(w->index, power_text_of(name), &at)) {
-        float *copy = power_arena_alloc(&w->arena, count, sizeof *copy);
-        if (!copy) return power_fail_memory(error, count * sizeof *copy, name);
-        memcpy(copy, values, count * sizeof *copy);
-        struct power_weight_entry e = {.values = copy,
-                                       .stored = POWER_DTYPE_F32,
-                                       .dtype = POWER_DTYPE_F32,
-                                       .rows = 1,
-                                       .cols = count,
-                                       .slices = 1,
-                                       .gather = true};
-        struct power_weight_request r = {.tensor = name};
-        power_status status = add_entry(w, &r, &e, &at, error);
-        if (status) return status;
-    }
-    *out = (struct power_weight_slice){
-        .weight = at, .rows = 1, .cols = count, .slices = 1, .dtype = POWER_DTYPE_F32};
-    return POWER_OK;
-}
-
 power_status power_weights_read_f32(struct power_weights *w, const char *tensor, float *out,
                                     uint64_t count, power_error *error) {
     struct power_weight_request r = {
@@ -335,10 +311,6 @@ power_status power_weights_commit(struct power_weights *w, power_error *error) {
 
 const struct power_weight_table *power_weights_table(const struct power_weights *w) {
     return &w->table;
-}
-
-uint64_t power_weights_bytes(const struct power_weights *w) {
-    return w->stored_bytes;
 }
 
 uint64_t power_weights_memory(const struct power_weights *w) {

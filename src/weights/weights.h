@@ -71,11 +71,6 @@ power_status power_weights_add(struct power_weights *weights,
 /* Whether a tensor of the source was added (an expert's part: its whole). */
 bool power_weights_uses(const struct power_weights *weights, struct power_text tensor);
 bool power_weights_has(const struct power_weights *weights, const char *tensor);
-/* A vector that the family computed (not in the file), e.g. folded constants; F32, copied. */
-power_status power_weights_add_values(struct power_weights *weights, const char *name,
-                                      const float *values, uint64_t count,
-                                      struct power_weight_slice *out,
-                                      power_error *error) POWER_MUST_USE;
 /* Values of a (small) tensor as F32 on the host, for families that need them at build (rope_freqs).
  */
 power_status power_weights_read_f32(struct power_weights *weights, const char *tensor, float *out,
@@ -84,8 +79,6 @@ power_status power_weights_read_f32(struct power_weights *weights, const char *t
 /* Uploads or wraps, and packs. After this the table can be compiled against. */
 power_status power_weights_commit(struct power_weights *weights, power_error *error) POWER_MUST_USE;
 const struct power_weight_table *power_weights_table(const struct power_weights *weights);
-uint64_t
-power_weights_bytes(const struct power_weights *weights); /* stored bytes of all tensors added */
 uint64_t power_weights_memory(const struct power_weights *weights); /* anonymous bytes held */
 
 #endif

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of src/weights share: one entry a tensor of the table.
  * Input, output: see weights.h. Owner: struct power_weights. Threads: building one.
- * Bounds: at most one entry a tensor of the source, plus POWER_WEIGHTS_EXTRA computed vectors. */
+ * Bounds: at most one entry a tensor of the source. */
 #ifndef POWER_WEIGHTS_INTERNAL_H
 #define POWER_WEIGHTS_INTERNAL_H
 
 #include "weights/weights.h"
 
-#define POWER_WEIGHTS_EXTRA 64u
-
 struct power_weight_entry {
     char *name;                        /* in the arena */
-    const struct power_tensor *tensor; /* NULL: computed values or parts */
+    const struct power_tensor *tensor; /* NULL: in parts */
     const struct power_tensor **parts; /* [slices] where experts lie apart */
-    const float *values;               /* computed, in the arena */
     enum power_dtype stored, dtype;    /* in the file; in the table */
     uint64_t rows, cols;
     uint32_t slices;
