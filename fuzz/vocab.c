@@ -12,7 +12,7 @@ enum { MAX_LINES = 300, MAX_INPUT = 65536 };
 static void encode_text(const struct power_vocab *vocab, struct power_text text, bool lossless) {
     static uint32_t ids[MAX_INPUT * 2 + 8];
     for (int i = 0; i < 4; i++) {
-        struct power_tokenize_options options = {i & 1, i & 2};
+        struct power_tokenize_options options = {.parse_special = i & 1, .add_special = i & 2};
         size_t count = 0;
         power_error error = {0};
         power_status status = power_vocab_encode(vocab, text, &options, ids,

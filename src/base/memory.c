@@ -144,6 +144,15 @@ char *power_arena_text(struct power_arena *arena, const char *text, size_t lengt
     return copy;
 }
 
+bool power_arena_holds(const struct power_arena *arena, const void *memory) {
+    uintptr_t at = (uintptr_t)memory;
+    for (const struct power_arena_chunk *chunk = arena->head; chunk; chunk = chunk->next) {
+        uintptr_t start = (uintptr_t)chunk + PAYLOAD;
+        if (at >= start && at - start < chunk->used) return true;
+    }
+    return false;
+}
+
 void power_arena_finish(struct power_arena *arena) {
     struct power_arena_chunk *chunk = arena->head;
     while (chunk) {

@@ -36,6 +36,8 @@ void power_arena_init(struct power_arena *arena, const power_allocator *allocato
 void *power_arena_alloc(struct power_arena *arena, size_t count, size_t size);
 /* Copies `length` bytes and appends a NUL. */
 char *power_arena_text(struct power_arena *arena, const char *text, size_t length);
+/* Whether `memory` lies in what the arena handed out; linear in the chunks. */
+bool power_arena_holds(const struct power_arena *arena, const void *memory);
 /* Forgets everything, keeps nothing. The arena can be used again. Accepts a zeroed struct. */
 void power_arena_finish(struct power_arena *arena);
 

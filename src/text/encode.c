@@ -193,7 +193,7 @@ static bool encode_segments(struct power_encode_work *work, struct power_text te
     size_t rest = 0, at = 0;
     while (at < text.length) {
         const struct power_special *s =
-            power_specials_match(&vocab->specials, text, at, controls, users);
+            power_specials_match(&vocab->specials, text, work->options->plain, at, controls, users);
         if (!s || (s->single_word && !stands_alone(text, at, at + s->spelling.length))) {
             at++;
             continue;

@@ -307,9 +307,25 @@ struct jinja_frame {
 
 enum jinja_flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE };
 
+/* Where a byte of text comes from (jinja_origin.c). */
+enum jinja_origin {
+    JINJA_OWN,  /* the template's text, or the model's own variables */
+    JINJA_GIVEN /* the request's variables, and what was computed from them */
+};
+
+/* Text under construction; `origins` stays empty where none are kept. */
+struct jinja_buffer {
+    struct power_buffer text, origins;
+};
+
+struct jinja_sheet;
+
 struct jinja_render {
     struct power_arena arena;
-    struct power_buffer *out;
+    const struct power_arena *template_arena;
+    bool keeps_origins;
+    struct jinja_sheet *sheets;
+    struct jinja_buffer *out;
     size_t output_bytes, max_output_bytes; /* over all buffers */
     uint64_t steps_left;
     uint32_t depth, max_depth;
@@ -379,27 +395,40 @@ bool power_jinja_equal(struct jinja_value a, struct jinja_value b);
 bool power_jinja_order(struct jinja_render *r, struct jinja_value a, struct jinja_value b,
                        const char *op, int *out);
 
+/* jinja_origin.c */
+void power_jinja_origins(const struct jinja_render *r, struct power_text text, unsigned char *out);
+/* Room for `length` bytes and a NUL, NULL without memory; *out_origins: one for each byte, to be
+ * written by the caller, NULL where none are kept. */
+char *power_jinja_text_room(struct jinja_render *r, size_t length, unsigned char **out_origins);
+/* A copy that counts as the model's own. */
+bool power_jinja_copy_own(struct jinja_render *r, struct power_text text, struct jinja_value *out);
+bool power_jinja_put(struct jinja_render *r, struct jinja_buffer *out, struct power_text text);
+/* The same for a text made of `from`: it is own if all of that is. */
+bool power_jinja_put_like(struct jinja_render *r, struct jinja_buffer *out, struct power_text text,
+                          struct power_text from);
+/* A scratch buffer whose content becomes a value; both others free it. */
+void power_jinja_scratch(struct jinja_render *r, struct jinja_buffer *out);
+bool power_jinja_finish_text(struct jinja_render *r, struct jinja_buffer *buffer, bool ok,
+                             struct jinja_value *out);
+void power_jinja_drop(struct jinja_buffer *buffer);
+
 /* jinja_print.c */
-bool power_jinja_str(struct jinja_render *r, struct jinja_value v, struct power_buffer *out);
-bool power_jinja_repr(struct jinja_render *r, struct jinja_value v, struct power_buffer *out);
+bool power_jinja_str(struct jinja_render *r, struct jinja_value v, struct jinja_buffer *out);
+bool power_jinja_repr(struct jinja_render *r, struct jinja_value v, struct jinja_buffer *out);
 /* str(v) as a TEXT; a TEXT is returned as it is. */
 bool power_jinja_to_text(struct jinja_render *r, struct jinja_value v, struct jinja_value *out);
-bool power_jinja_put(struct jinja_render *r, struct power_buffer *out, struct power_text text);
 /* A decimal number in C's notation with a point, whatever the locale. */
 bool power_jinja_parse_double(struct power_text text, double *out);
 /* Shortest digits that read back as f, as Python's repr. */
 size_t power_jinja_float_text(double f, char out[40]);
-/* A scratch buffer whose content becomes a value; both free it. */
-void power_jinja_scratch(struct jinja_render *r, struct power_buffer *out);
-bool power_jinja_finish_text(struct jinja_render *r, struct power_buffer *buffer, bool ok,
-                             struct jinja_value *out);
 bool power_jinja_escape(struct jinja_render *r, struct jinja_value v, struct jinja_value *out);
 
 /* jinja_json.c */
 bool power_jinja_tojson(struct jinja_render *r, const struct jinja_args *args,
                         struct jinja_value *out);
-bool power_jinja_from_json(struct jinja_render *r, struct power_text text,
-                           const struct jinja_dict **out);
+/* `own`: its texts count as the model's own, not as given. */
+bool power_jinja_from_json(struct jinja_render *r, struct power_text text, bool own,
+                           struct jinja_dict **out);
 
 /* jinja_eval.c */
 bool power_jinja_eval(struct jinja_render *r, const struct jinja_node *node,

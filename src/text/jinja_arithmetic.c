@@ -121,8 +121,11 @@ static bool concat_text(struct jinja_render *r, struct jinja_value a, struct jin
     if (a.length > r->max_output_bytes || b.length > r->max_output_bytes - a.length)
         return power_jinja_raise(r, POWER_LIMIT, "text is longer than %zu bytes",
                                  r->max_output_bytes);
-    char *both = power_arena_alloc(&r->arena, a.length + b.length + 1, 1);
+    unsigned char *origins;
+    char *both = power_jinja_text_room(r, a.length + b.length, &origins);
     if (!both) return power_jinja_no_memory(r);
+    if (origins) power_jinja_origins(r, power_jinja_text(a), origins);
+    if (origins) power_jinja_origins(r, power_jinja_text(b), origins + a.length);
     if (a.length) memcpy(both, a.as.text, a.length);
     if (b.length) memcpy(both + a.length, b.as.text, b.length);
     *out = power_jinja_borrow((struct power_text){both, a.length + b.length});
@@ -149,10 +152,13 @@ static bool repeat_text(struct jinja_render *r, struct jinja_value v, int64_t ti
         return power_jinja_raise(r, POWER_LIMIT, "text is longer than %zu bytes",
                                  r->max_output_bytes);
     if (!power_jinja_steps(r, total / 64)) return false;
-    char *bytes = power_arena_alloc(&r->arena, total + 1, 1);
+    unsigned char *origins;
+    char *bytes = power_jinja_text_room(r, total, &origins);
     if (!bytes) return power_jinja_no_memory(r);
-    for (size_t i = 0; v.length && i < n; i++)
+    for (size_t i = 0; v.length && i < n; i++) {
         memcpy(bytes + i * v.length, v.as.text, v.length);
+        if (origins) power_jinja_origins(r, power_jinja_text(v), origins + i * v.length);
+    }
     *out = power_jinja_borrow((struct power_text){bytes, total});
     out->markup = v.markup;
     return true;

@@ -104,11 +104,11 @@ static const char *word_of(const struct date *d, char letter) {
 }
 
 static bool put_format(struct jinja_render *r, const struct date *d, struct power_text f,
-                       struct power_buffer *out);
+                       struct jinja_buffer *out);
 
 /* One directive; `plain`: without filling (%-d). */
 static bool put_directive(struct jinja_render *r, const struct date *d, char letter, bool plain,
-                          struct power_buffer *out) {
+                          struct jinja_buffer *out) {
     char text[32];
     long long value;
     int width;
@@ -132,7 +132,7 @@ static bool put_directive(struct jinja_render *r, const struct date *d, char let
 }
 
 static bool put_format(struct jinja_render *r, const struct date *d, struct power_text f,
-                       struct power_buffer *out) {
+                       struct jinja_buffer *out) {
     bool ok = true;
     for (size_t at = 0; ok && at < f.length; at++) {
         if (f.bytes[at] != '%' || at + 1 >= f.length) {
@@ -149,7 +149,7 @@ static bool put_format(struct jinja_render *r, const struct date *d, struct powe
 bool power_jinja_strftime(struct jinja_render *r, struct power_text format,
                           struct jinja_value *out) {
     struct date d = date_of(r->now_unix_s);
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     power_jinja_scratch(r, &buffer);
     return power_jinja_finish_text(r, &buffer, put_format(r, &d, format, &buffer), out);
 }

@@ -423,7 +423,7 @@ static bool eval_unary(struct jinja_render *r, const struct jinja_node *node,
 
 static bool eval_concat(struct jinja_render *r, const struct jinja_node *node,
                         struct jinja_value *out) {
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     power_jinja_scratch(r, &buffer);
     bool ok = true;
     for (const struct jinja_node *n = node->list; ok && n; n = n->next) {

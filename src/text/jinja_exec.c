@@ -99,7 +99,7 @@ static bool assign(struct jinja_render *r, const struct jinja_node *target, stru
 
 static bool capture(struct jinja_render *r, const struct jinja_node *list,
                     struct jinja_value *out) {
-    struct power_buffer buffer, *outer = r->out;
+    struct jinja_buffer buffer, *outer = r->out;
     power_jinja_scratch(r, &buffer);
     r->out = &buffer;
     bool ok = power_jinja_exec(r, list);
@@ -235,7 +235,7 @@ bool power_jinja_call_loop(struct jinja_render *r, struct jinja_loop *loop,
     if (args->count != 1 || args->n_keywords)
         return power_jinja_raise(r, POWER_INVALID, "a recursive loop takes one argument");
     if (!power_jinja_iterate(r, args->items[0], &items)) return false;
-    struct power_buffer buffer, *outer_out = r->out;
+    struct jinja_buffer buffer, *outer_out = r->out;
     struct jinja_frame *outer = r->frame;
     power_jinja_scratch(r, &buffer);
     r->out = &buffer;

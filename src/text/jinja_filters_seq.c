@@ -141,7 +141,7 @@ bool power_jinja_filter_join(struct jinja_render *r, const struct jinja_args *ar
                              struct jinja_value *out) {
     struct jinja_value given[3], item;
     struct jinja_list *list;
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     if (!power_jinja_spread(r, "join", "value,d,attribute", 1, args, given) ||
         !power_jinja_iterate(r, given[0], &list))
         return false;

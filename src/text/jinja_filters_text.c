@@ -113,7 +113,7 @@ bool power_jinja_filter_format(struct jinja_render *r, const struct jinja_args *
 bool power_jinja_filter_title(struct jinja_render *r, const struct jinja_args *args,
                               struct jinja_value *out) {
     struct jinja_value v, part;
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     if (!take(r, "title", "s", 1, args, &v)) return false;
     power_jinja_scratch(r, &buffer);
     struct power_text text = power_jinja_text(v);
@@ -134,7 +134,7 @@ bool power_jinja_filter_indent(struct jinja_render *r, const struct jinja_args *
                                struct jinja_value *out) {
     struct jinja_value given[4], lines;
     int64_t width = 4;
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     if (!power_jinja_spread(r, "indent", "s,width,first,blank", 1, args, given)) return false;
     if (given[0].type == JINJA_UNDEFINED) return power_jinja_raise_undefined(r, given[0]);
     if (given[0].type != JINJA_TEXT)
@@ -167,7 +167,7 @@ bool power_jinja_filter_indent(struct jinja_render *r, const struct jinja_args *
 bool power_jinja_filter_striptags(struct jinja_render *r, const struct jinja_args *args,
                                   struct jinja_value *out) {
     struct jinja_value v;
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     if (!take(r, "striptags", "value", 1, args, &v)) return false;
     struct power_text text = power_jinja_text(v);
     if (text.length && memchr(text.bytes, '&', text.length))
@@ -189,7 +189,7 @@ bool power_jinja_filter_striptags(struct jinja_render *r, const struct jinja_arg
             space = true;
             continue;
         }
-        if (space && buffer.length) ok = power_jinja_put(r, &buffer, POWER_TEXT(" "));
+        if (space && buffer.text.length) ok = power_jinja_put(r, &buffer, POWER_TEXT(" "));
         space = false;
         ok = ok && power_jinja_put(r, &buffer, (struct power_text){rest.bytes, length});
     }
@@ -232,7 +232,7 @@ bool power_jinja_filter_truncate(struct jinja_render *r, const struct jinja_args
     return power_jinja_binary(r, OP_ADD, cut, power_jinja_borrow(end), out);
 }
 
-static bool put_url(struct jinja_render *r, struct power_buffer *out, struct power_text text,
+static bool put_url(struct jinja_render *r, struct jinja_buffer *out, struct power_text text,
                     bool query) {
     bool ok = true;
     for (size_t i = 0; ok && i < text.length; i++) {
@@ -253,7 +253,7 @@ bool power_jinja_filter_urlencode(struct jinja_render *r, const struct jinja_arg
                                   struct jinja_value *out) {
     struct jinja_value v, text;
     struct jinja_list *list;
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     if (!power_jinja_spread(r, "urlencode", "value", 1, args, &v)) return false;
     bool whole = v.type != JINJA_DICT && v.type != JINJA_LIST;
     power_jinja_scratch(r, &buffer);

@@ -16,7 +16,7 @@ struct spec {
     char type;
 };
 
-static bool put_padded(struct jinja_render *r, struct power_buffer *out, const struct spec *s,
+static bool put_padded(struct jinja_render *r, struct jinja_buffer *out, const struct spec *s,
                        struct power_text sign, struct power_text body) {
     int64_t spare = s->width - (int64_t)(power_utf8_count(sign) + power_utf8_count(body));
     int64_t before = s->left ? 0 : s->center ? spare / 2 : spare;
@@ -49,7 +49,7 @@ static size_t add_commas(const char *digits, char *out, size_t room) {
     return n;
 }
 
-static bool put_integer(struct jinja_render *r, struct power_buffer *out, const struct spec *s,
+static bool put_integer(struct jinja_render *r, struct jinja_buffer *out, const struct spec *s,
                         int64_t value) {
     char digits[80], grouped[120];
     uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
@@ -81,7 +81,7 @@ static bool put_integer(struct jinja_render *r, struct power_buffer *out, const 
     return put_padded(r, out, s, power_text_of(sign), power_text_of(s->comma ? grouped : digits));
 }
 
-static bool put_float(struct jinja_render *r, struct power_buffer *out, const struct spec *s,
+static bool put_float(struct jinja_render *r, struct jinja_buffer *out, const struct spec *s,
                       double value) {
     char digits[512], grouped[800];
     int precision = s->precision < 0 ? 6 : s->precision > 100 ? 100 : (int)s->precision;
@@ -102,7 +102,7 @@ static bool put_float(struct jinja_render *r, struct power_buffer *out, const st
     return put_padded(r, out, s, sign_of(s, value < 0), power_text_of(s->comma ? grouped : digits));
 }
 
-static bool put_text(struct jinja_render *r, struct power_buffer *out, const struct spec *s,
+static bool put_text(struct jinja_render *r, struct jinja_buffer *out, const struct spec *s,
                      struct power_text text) {
     if (s->precision >= 0) text.length = power_jinja_offset(text, (size_t)s->precision);
     return put_padded(r, out, s, POWER_TEXT(""), text);
@@ -139,12 +139,12 @@ static bool percent_number(struct percent *p, struct power_text f, size_t *at, i
     return *out <= MAX_WIDTH || power_jinja_raise(p->r, POWER_LIMIT, "format is too wide");
 }
 
-static bool percent_put(struct percent *p, struct power_buffer *out, struct spec *s,
+static bool percent_put(struct percent *p, struct jinja_buffer *out, struct spec *s,
                         struct jinja_value v) {
     struct jinja_value text;
     int64_t i;
     if (s->type == 's' || s->type == 'r' || s->type == 'a') {
-        struct power_buffer buffer;
+        struct jinja_buffer buffer;
         power_jinja_scratch(p->r, &buffer);
         bool ok =
             s->type == 's' ? power_jinja_str(p->r, v, &buffer) : power_jinja_repr(p->r, v, &buffer);
@@ -166,7 +166,7 @@ static bool percent_put(struct percent *p, struct power_buffer *out, struct spec
 }
 
 static bool percent_one(struct percent *p, struct power_text f, size_t *at,
-                        struct power_buffer *out) {
+                        struct jinja_buffer *out) {
     struct spec s = {.fill = POWER_TEXT(" "), .precision = -1};
     struct jinja_value v = {.type = JINJA_MISSING};
     if (*at < f.length && f.bytes[*at] == '(') {
@@ -211,7 +211,7 @@ static bool takes_keys(struct jinja_value v) {
 bool power_jinja_percent(struct jinja_render *r, struct power_text format,
                          const struct jinja_args *args, struct jinja_value *out) {
     struct percent p = {.r = r, .args = args};
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     power_jinja_scratch(r, &buffer);
     bool ok = true;
     for (size_t at = 0; ok && at < format.length;) {
@@ -278,7 +278,7 @@ static bool read_spec(struct jinja_render *r, struct power_text f, struct spec *
     return s->width <= MAX_WIDTH || power_jinja_raise(r, POWER_LIMIT, "format is too wide");
 }
 
-static bool put_formatted(struct jinja_render *r, struct power_buffer *out, struct jinja_value v,
+static bool put_formatted(struct jinja_render *r, struct jinja_buffer *out, struct jinja_value v,
                           struct power_text spec) {
     struct spec s;
     struct jinja_value text;
@@ -348,7 +348,7 @@ static bool format_field(struct jinja_render *r, struct power_text field,
 /* {field!conversion:spec} without its braces */
 static bool format_one(struct jinja_render *r, struct power_text inside,
                        const struct jinja_args *args, int64_t *automatic,
-                       struct power_buffer *out) {
+                       struct jinja_buffer *out) {
     const char *colon = inside.length ? memchr(inside.bytes, ':', inside.length) : NULL;
     struct power_text field = inside, spec = {"", 0};
     struct jinja_value v;
@@ -363,7 +363,7 @@ static bool format_one(struct jinja_render *r, struct power_text inside,
     }
     if (!format_field(r, field, args, automatic, &v)) return false;
     if (conversion) {
-        struct power_buffer buffer;
+        struct jinja_buffer buffer;
         power_jinja_scratch(r, &buffer);
         bool ok =
             conversion == 's' ? power_jinja_str(r, v, &buffer) : power_jinja_repr(r, v, &buffer);
@@ -374,7 +374,7 @@ static bool format_one(struct jinja_render *r, struct power_text inside,
 
 bool power_jinja_str_format(struct jinja_render *r, struct power_text f,
                             const struct jinja_args *args, struct jinja_value *out) {
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     int64_t automatic = 0;
     power_jinja_scratch(r, &buffer);
     bool ok = true;

@@ -13,6 +13,7 @@
 struct builder {
     struct jinja_render *r;
     struct power_json json;
+    bool own;
 };
 
 static bool read_value(struct builder *b, enum power_json_event event, struct jinja_value *out);
@@ -45,6 +46,11 @@ static bool read_number(struct builder *b, struct jinja_value *out) {
     return true;
 }
 
+static bool copy_text(struct builder *b, struct jinja_value *out) {
+    return b->own ? power_jinja_copy_own(b->r, b->json.value, out)
+                  : power_jinja_copy(b->r, b->json.value, out);
+}
+
 static bool read_list(struct builder *b, struct jinja_value *out) {
     struct jinja_list *list = power_jinja_list(b->r, JINJA_PLAIN_LIST, 0);
     if (!list) return false;
@@ -66,8 +72,7 @@ static bool read_object(struct builder *b, struct jinja_value *out) {
         struct jinja_value key = {0}, v = {0};
         if (event == POWER_JSON_OBJECT_END) break;
         if (event != POWER_JSON_KEY) return json_failed(b);
-        if (!power_jinja_copy(b->r, b->json.value, &key) ||
-            !read_value(b, power_json_next(&b->json), &v) ||
+        if (!copy_text(b, &key) || !read_value(b, power_json_next(&b->json), &v) ||
             !power_jinja_dict_set(b->r, dict, key, v))
             return false;
     }
@@ -87,7 +92,7 @@ static bool read_value(struct builder *b, enum power_json_event event, struct ji
     case POWER_JSON_NUMBER:
         return read_number(b, out);
     case POWER_JSON_STRING:
-        return power_jinja_copy(b->r, b->json.value, out);
+        return copy_text(b, out);
     case POWER_JSON_ARRAY:
         return read_list(b, out);
     case POWER_JSON_OBJECT:
@@ -97,9 +102,9 @@ static bool read_value(struct builder *b, enum power_json_event event, struct ji
     }
 }
 
-bool power_jinja_from_json(struct jinja_render *r, struct power_text text,
-                           const struct jinja_dict **out) {
-    struct builder b = {.r = r};
+bool power_jinja_from_json(struct jinja_render *r, struct power_text text, bool own,
+                           struct jinja_dict **out) {
+    struct builder b = {.r = r, .own = own};
     struct jinja_value v;
     power_json_init(&b.json, r->arena.allocator, text, "variables", r->error);
     bool ok = read_value(&b, power_json_next(&b.json), &v);
@@ -116,7 +121,7 @@ bool power_jinja_from_json(struct jinja_render *r, struct power_text text,
 
 struct writer {
     struct jinja_render *r;
-    struct power_buffer *out;
+    struct jinja_buffer *out;
     bool indented, sort_keys;
     struct power_text indent;     /* one level */
     struct power_text item, pair; /* separators */
@@ -300,7 +305,7 @@ static bool read_options(struct writer *w, const struct jinja_value given[5]) {
 bool power_jinja_tojson(struct jinja_render *r, const struct jinja_args *args,
                         struct jinja_value *out) {
     struct jinja_value given[5];
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     struct writer w = {.r = r, .out = &buffer, .item = POWER_TEXT(", "), .pair = POWER_TEXT(": ")};
     if (!power_jinja_spread(r, "tojson", "x,ensure_ascii,indent,separators,sort_keys", 1, args,
                             given) ||

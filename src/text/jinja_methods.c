@@ -404,7 +404,7 @@ static bool join(struct jinja_render *r, int id, struct power_text self,
                  const struct jinja_args *args, struct jinja_value *out) {
     struct jinja_value items;
     struct jinja_list *list;
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     if (!power_jinja_spread(r, names[id], "iterable", 1, args, &items) ||
         !power_jinja_iterate(r, items, &list))
         return false;
@@ -424,7 +424,7 @@ static bool join(struct jinja_render *r, int id, struct power_text self,
 
 /* ---- padding ---- */
 
-static bool put_fill(struct jinja_render *r, struct power_buffer *out, struct power_text fill,
+static bool put_fill(struct jinja_render *r, struct jinja_buffer *out, struct power_text fill,
                      int64_t n) {
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++)
@@ -454,7 +454,7 @@ static bool pad(struct jinja_render *r, int id, struct power_text self,
                                  r->max_output_bytes);
     int64_t left = id == M_RJUST || id == M_ZFILL ? spare : 0;
     if (id == M_CENTER) left = spare / 2 + (spare & width & 1);
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     power_jinja_scratch(r, &buffer);
     bool sign = id == M_ZFILL && self.length && (self.bytes[0] == '-' || self.bytes[0] == '+');
     bool ok = power_jinja_steps(r, (uint64_t)spare / 16) &&
@@ -470,7 +470,7 @@ static bool expandtabs(struct jinja_render *r, int id, struct power_text self,
                        const struct jinja_args *args, struct jinja_value *out) {
     struct jinja_value size;
     int64_t width, column = 0;
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     if (!power_jinja_spread(r, names[id], "tabsize", 0, args, &size) ||
         !int_or(r, id, size, 8, &width))
         return false;

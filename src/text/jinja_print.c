@@ -13,27 +13,8 @@
 #include "text/jinja.h"
 #include "text/split_class.h"
 
-bool power_jinja_put(struct jinja_render *r, struct power_buffer *out, struct power_text text) {
-    if (!power_jinja_steps(r, text.length / 64)) return false;
-    if (text.length > r->max_output_bytes || out->length > r->max_output_bytes - text.length)
-        return power_jinja_raise(r, POWER_LIMIT, "text is longer than %zu bytes",
-                                 r->max_output_bytes);
-    return power_buffer_append(out, text.bytes, text.length) || power_jinja_no_memory(r);
-}
-
-static bool put(struct jinja_render *r, struct power_buffer *out, const char *text) {
+static bool put(struct jinja_render *r, struct jinja_buffer *out, const char *text) {
     return power_jinja_put(r, out, power_text_of(text));
-}
-
-void power_jinja_scratch(struct jinja_render *r, struct power_buffer *out) {
-    power_buffer_init(out, r->arena.allocator, r->max_output_bytes + 64);
-}
-
-bool power_jinja_finish_text(struct jinja_render *r, struct power_buffer *buffer, bool ok,
-                             struct jinja_value *out) {
-    ok = ok && power_jinja_copy(r, (struct power_text){buffer->bytes, buffer->length}, out);
-    power_buffer_finish(buffer);
-    return ok;
 }
 
 bool power_jinja_parse_double(struct power_text text, double *out) {
@@ -113,7 +94,7 @@ static bool is_printable(uint32_t code) {
            category != UTF8PROC_CATEGORY_ZP && category != UTF8PROC_CATEGORY_ZS;
 }
 
-static bool put_quoted(struct jinja_render *r, struct power_buffer *out, struct power_text text) {
+static bool put_quoted(struct jinja_render *r, struct jinja_buffer *out, struct power_text text) {
     bool single = text.length && memchr(text.bytes, '\'', text.length);
     bool twice = text.length && memchr(text.bytes, '"', text.length);
     char quote = single && !twice ? '"' : '\'';
@@ -139,7 +120,7 @@ static bool put_quoted(struct jinja_render *r, struct power_buffer *out, struct 
     return ok && power_jinja_put(r, out, (struct power_text){&quote, 1});
 }
 
-static bool put_items(struct jinja_render *r, struct power_buffer *out,
+static bool put_items(struct jinja_render *r, struct jinja_buffer *out,
                       const struct jinja_list *list) {
     bool ok = true;
     for (size_t i = 0; ok && i < list->count; i++)
@@ -147,7 +128,7 @@ static bool put_items(struct jinja_render *r, struct power_buffer *out,
     return ok;
 }
 
-static bool put_list(struct jinja_render *r, struct power_buffer *out,
+static bool put_list(struct jinja_render *r, struct jinja_buffer *out,
                      const struct jinja_list *list) {
     char range[80];
     switch (list->kind) {
@@ -178,7 +159,7 @@ static bool put_list(struct jinja_render *r, struct power_buffer *out,
     return put(r, out, "<") && put(r, out, list->type_name) && put(r, out, " object>");
 }
 
-static bool put_dict(struct jinja_render *r, struct power_buffer *out,
+static bool put_dict(struct jinja_render *r, struct jinja_buffer *out,
                      const struct jinja_dict *dict) {
     bool ok = put(r, out, "{");
     for (size_t i = 0; ok && i < dict->count; i++)
@@ -187,7 +168,7 @@ static bool put_dict(struct jinja_render *r, struct power_buffer *out,
     return ok && put(r, out, "}");
 }
 
-static bool put_object(struct jinja_render *r, struct power_buffer *out, struct jinja_value v) {
+static bool put_object(struct jinja_render *r, struct jinja_buffer *out, struct jinja_value v) {
     const struct jinja_object *object = v.as.object;
     if (object->kind == JINJA_NAMESPACE) {
         return put(r, out, "<Namespace ") && put_dict(r, out, object->dict) && put(r, out, ">");
@@ -205,7 +186,7 @@ static bool put_object(struct jinja_render *r, struct power_buffer *out, struct 
     return ok && put(r, out, ">");
 }
 
-static bool repr_value(struct jinja_render *r, struct jinja_value v, struct power_buffer *out) {
+static bool repr_value(struct jinja_render *r, struct jinja_value v, struct jinja_buffer *out) {
     char number[40];
     switch ((enum jinja_type)v.type) {
     case JINJA_NONE:
@@ -235,14 +216,14 @@ static bool repr_value(struct jinja_render *r, struct jinja_value v, struct powe
     return put(r, out, "Undefined");
 }
 
-bool power_jinja_repr(struct jinja_render *r, struct jinja_value v, struct power_buffer *out) {
+bool power_jinja_repr(struct jinja_render *r, struct jinja_value v, struct jinja_buffer *out) {
     if (!power_jinja_steps(r, 1) || !power_jinja_enter(r)) return false;
     bool ok = repr_value(r, v, out);
     power_jinja_leave(r);
     return ok;
 }
 
-bool power_jinja_str(struct jinja_render *r, struct jinja_value v, struct power_buffer *out) {
+bool power_jinja_str(struct jinja_render *r, struct jinja_value v, struct jinja_buffer *out) {
     if (v.type == JINJA_TEXT) return power_jinja_put(r, out, power_jinja_text(v));
     if (v.type == JINJA_UNDEFINED) return true;
     return power_jinja_repr(r, v, out);
@@ -253,7 +234,7 @@ bool power_jinja_to_text(struct jinja_render *r, struct jinja_value v, struct ji
         *out = v;
         return true;
     }
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     power_jinja_scratch(r, &buffer);
     return power_jinja_finish_text(r, &buffer, power_jinja_str(r, v, &buffer), out);
 }
@@ -264,7 +245,7 @@ bool power_jinja_escape(struct jinja_render *r, struct jinja_value v, struct jin
         return true;
     }
     struct jinja_value text;
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     if (!power_jinja_to_text(r, v, &text)) return false;
     power_jinja_scratch(r, &buffer);
     bool ok = true;

@@ -48,7 +48,7 @@ static bool slice_text(struct jinja_render *r, struct jinja_value v, int64_t sta
         return true;
     }
     struct jinja_list *list;
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     if (!power_jinja_iterate(r, v, &list)) return false;
     power_jinja_scratch(r, &buffer);
     bool ok = true;
@@ -97,25 +97,28 @@ static int case_of(uint32_t code) {
     return category == UTF8PROC_CATEGORY_LT ? 3 : 0;
 }
 
-static bool put_upper(struct jinja_render *r, struct power_buffer *out, uint32_t code, bool title) {
+static bool put_upper(struct jinja_render *r, struct jinja_buffer *out, struct power_text from,
+                      uint32_t code, bool title) {
     char bytes[4];
-    if (code == 0xDF) return power_jinja_put(r, out, title ? POWER_TEXT("Ss") : POWER_TEXT("SS"));
+    if (code == 0xDF)
+        return power_jinja_put_like(r, out, title ? POWER_TEXT("Ss") : POWER_TEXT("SS"), from);
     utf8proc_int32_t c = (utf8proc_int32_t)code;
     size_t n = power_utf8_put((uint32_t)(title ? utf8proc_totitle(c) : utf8proc_toupper(c)), bytes);
-    return power_jinja_put(r, out, (struct power_text){bytes, n});
+    return power_jinja_put_like(r, out, (struct power_text){bytes, n}, from);
 }
 
-static bool put_lower(struct jinja_render *r, struct power_buffer *out, uint32_t code, bool fold) {
+static bool put_lower(struct jinja_render *r, struct jinja_buffer *out, struct power_text from,
+                      uint32_t code, bool fold) {
     char bytes[4];
-    if (code == 0xDF && fold) return power_jinja_put(r, out, POWER_TEXT("ss"));
-    if (code == 0x130) return power_jinja_put(r, out, POWER_TEXT("i\xCC\x87"));
+    if (code == 0xDF && fold) return power_jinja_put_like(r, out, POWER_TEXT("ss"), from);
+    if (code == 0x130) return power_jinja_put_like(r, out, POWER_TEXT("i\xCC\x87"), from);
     size_t n = power_utf8_put((uint32_t)utf8proc_tolower((utf8proc_int32_t)code), bytes);
-    return power_jinja_put(r, out, (struct power_text){bytes, n});
+    return power_jinja_put_like(r, out, (struct power_text){bytes, n}, from);
 }
 
 bool power_jinja_case(struct jinja_render *r, struct power_text text, enum jinja_case how,
                       struct jinja_value *out) {
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     power_jinja_scratch(r, &buffer);
     bool ok = true, inside = false; /* inside a word, for title; behind the first, for capitalize */
     for (size_t at = 0, length; ok && at < text.length; at += length) {
@@ -127,9 +130,11 @@ bool power_jinja_case(struct jinja_render *r, struct power_text text, enum jinja
         if (keep)
             ok = power_jinja_put(r, &buffer, (struct power_text){text.bytes + at, length});
         else if (upper)
-            ok = put_upper(r, &buffer, code, how == CASE_TITLE || how == CASE_CAPITALIZE);
+            ok = put_upper(r, &buffer, (struct power_text){text.bytes + at, length}, code,
+                           how == CASE_TITLE || how == CASE_CAPITALIZE);
         else
-            ok = put_lower(r, &buffer, code, how == CASE_FOLD);
+            ok = put_lower(r, &buffer, (struct power_text){text.bytes + at, length}, code,
+                           how == CASE_FOLD);
         inside = how == CASE_CAPITALIZE || kind != 0;
     }
     return power_jinja_finish_text(r, &buffer, ok, out);
@@ -171,7 +176,7 @@ size_t power_jinja_find(struct power_text text, struct power_text what, size_t f
 }
 
 /* An empty `from` stands between all characters. */
-static bool put_between(struct jinja_render *r, struct power_buffer *out, struct power_text text,
+static bool put_between(struct jinja_render *r, struct jinja_buffer *out, struct power_text text,
                         struct power_text to, int64_t count) {
     bool ok = true;
     for (size_t at = 0, length; ok; at += length) {
@@ -186,7 +191,7 @@ static bool put_between(struct jinja_render *r, struct power_buffer *out, struct
 
 bool power_jinja_replace(struct jinja_render *r, struct power_text text, struct power_text from,
                          struct power_text to, int64_t count, struct jinja_value *out) {
-    struct power_buffer buffer;
+    struct jinja_buffer buffer;
     power_jinja_scratch(r, &buffer);
     bool ok = power_jinja_steps(r, text.length / 16);
     size_t at = 0;

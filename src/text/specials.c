@@ -59,12 +59,13 @@ static uint32_t lower_bound(const struct power_special_set *set, uint32_t low, u
 }
 
 const struct power_special *power_specials_match(const struct power_special_set *set,
-                                                 struct power_text text, size_t at, bool controls,
-                                                 bool users) {
+                                                 struct power_text text, const unsigned char *plain,
+                                                 size_t at, bool controls, bool users) {
     const struct power_special *best = NULL;
     unsigned byte = (unsigned char)text.bytes[at];
     uint32_t low = set->first[byte], high = set->first[byte + 1];
     for (size_t depth = 1; low < high; depth++) {
+        if (plain && plain[at + depth - 1]) controls = false;
         for (uint32_t i = low; i < high && set->items[i].spelling.length == depth; i++) {
             const struct power_special *item = &set->items[i];
             if (item->control ? controls : users) {

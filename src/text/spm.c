@@ -140,7 +140,7 @@ bool power_spm_segment(struct power_encode_work *work, struct power_text text) {
     work->last_was_unk = false;
     for (size_t at = 0, length; at < text.length; at += length) {
         const struct power_special *user =
-            power_specials_match(&work->vocab->specials, text, at, false, true);
+            power_specials_match(&work->vocab->specials, text, NULL, at, false, true);
         uint32_t code = power_utf8_get(text, at, &length, NULL);
         if (user || (at > start && !may_join(work->vocab, last, code))) {
             if (!encode_part(work, (struct power_text){text.bytes + start, at - start}))

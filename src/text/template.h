@@ -21,8 +21,26 @@ struct power_template_limits {
     uint32_t max_depth;      /* 0: 200 */
 };
 
-/* `variables_json`: one JSON object (messages, tools, add_generation_prompt, bos_token, ...), whose
- * key order is kept. `now_unix_s`: what strftime_now sees (UTC). Appends to `out`. */
+struct power_template_input {
+    /* One JSON object (messages, tools, add_generation_prompt, ...), whose key order is kept. Its
+     * texts are the request's. */
+    struct power_text variables;
+    /* Another one or empty: what the model itself gives (bos_token, ...). `variables` win. */
+    struct power_text own;
+    int64_t now_unix_s; /* what strftime_now sees (UTC) */
+};
+
+/* Appends to `out`. `out_plain`, unless NULL, gets a byte for each byte appended: 0 where the byte
+ * is the template's or the model's own, 1 where it came with the request or was computed from that.
+ * Control tokens are to be found only where all bytes are 0 (power_tokenize_options.plain).
+ * The roles system, user, assistant, tool, developer, function, ipython, model and observation
+ * count as the template's own in messages[].role. */
+power_status power_template_run(const struct power_template *t,
+                                const struct power_template_input *input,
+                                const struct power_template_limits *limits,
+                                struct power_buffer *out, struct power_buffer *out_plain,
+                                power_error *error) POWER_MUST_USE;
+/* The same without origins. */
 power_status power_template_render(const struct power_template *t, struct power_text variables_json,
                                    int64_t now_unix_s, const struct power_template_limits *limits,
                                    struct power_buffer *out, power_error *error) POWER_MUST_USE;

@@ -44,6 +44,9 @@ const struct power_vocab_info *power_vocab_info(const struct power_vocab *vocab)
 struct power_tokenize_options {
     bool parse_special; /* control tokens in the text are tokens; else plain text */
     bool add_special;   /* BOS/EOS as the file says (BOS never twice) */
+    /* One byte for each byte of the text, or NULL. Where it is not 0, the byte is plain: no control
+     * token is found that would contain it (what a user wrote, see power_template_run). */
+    const unsigned char *plain;
 };
 
 /* Always sets *out_count to the number needed. ids may be NULL when capacity is 0.

@@ -121,10 +121,10 @@ bool power_spm_segment(struct power_encode_work *work, struct power_text text);
 power_status power_specials_build(struct power_vocab *vocab, const struct power_special *items,
                                   uint32_t count, power_error *error);
 /* Longest special token at `at`, NULL when there is none. `controls`, `users`: which kinds count.
- */
+ * `plain`: as in power_tokenize_options, for the same text; control tokens don't reach into it. */
 const struct power_special *power_specials_match(const struct power_special_set *set,
-                                                 struct power_text text, size_t at, bool controls,
-                                                 bool users);
+                                                 struct power_text text, const unsigned char *plain,
+                                                 size_t at, bool controls, bool users);
 
 /* normalise.c: NFC. The result may be `text` itself. */
 bool power_nfc(struct power_encode_work *work, struct power_text text, struct power_text *out);

@@ -80,7 +80,7 @@ static void test_specials(void **state) {
 static void test_encode_errors(void **state) {
     (void)state;
     struct power_vocab *vocab = make_byte_level();
-    struct power_tokenize_options options = {false, false};
+    struct power_tokenize_options options = {.parse_special = false};
     power_error error = {0};
     uint32_t ids[2];
     size_t count = 7;
@@ -222,7 +222,7 @@ static void *encode_run(void *context) {
     uint32_t *ids = malloc(bytes * sizeof *ids);
     for (size_t i = 0; i < bytes; i++)
         text[i] = job->unit[i % n];
-    struct power_tokenize_options options = {true, true};
+    struct power_tokenize_options options = {.parse_special = true, .add_special = true};
     power_error error = {0};
     power_status status = power_vocab_encode(job->vocab, (struct power_text){text, bytes}, &options,
                                              ids, bytes, &job->count, &error);

@@ -74,7 +74,8 @@ static inline struct power_vocab *open_vocab(const char *path, power_error *erro
 /* Ids of a text; caller frees. */
 static inline uint32_t *encode(const struct power_vocab *vocab, struct power_text text,
                                bool parse_special, bool add_special, size_t *out_count) {
-    struct power_tokenize_options options = {parse_special, add_special};
+    struct power_tokenize_options options = {.parse_special = parse_special,
+                                             .add_special = add_special};
     size_t capacity = text.length + 8;
     uint32_t *ids = malloc(capacity * sizeof *ids);
     power_error error = {0};
