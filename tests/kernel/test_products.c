@@ -239,6 +239,7 @@ static void check_type(enum power_dtype dtype) {
     X(TQ1_0)                                                                                       \
     X(TQ2_0)                                                                                       \
     X(MXFP4)                                                                                       \
+    X(NVFP4)                                                                                       \
     X(Q1_0)                                                                                        \
     X(Q2_0)                                                                                        \
     X(BF16)

@@ -13,7 +13,8 @@
  * offset being the type's (power_quant_form). */
 struct power_row_unit {
     uint8_t q[POWER_UNIT];
-    float d[8], m[8]; /* a block of 32 each; types of 256 use the first only (d, dmin) */
+    float d[8], m[8]; /* a block of 32 each; types of 256 use the first only (d, dmin); where the
+                         step is 16, d has the first eight of a unit and m the others */
     int16_t sc[16];   /* types of 256: scale of each sub-block of 16 or 32 */
     int16_t cp[16];   /* types of 256: factor of the activations' sum over each sub-block */
 };
@@ -22,7 +23,7 @@ struct power_row_unit {
 struct power_quant_form {
     uint8_t super;   /* 1: one float step a unit (blocks of 256); 0: one a block of 32 */
     uint8_t bits;    /* codes are below 1 << bits */
-    uint8_t subs;    /* super: sub-blocks a unit, 8 or 16 */
+    uint8_t subs;    /* super: sub-blocks a unit, 8 or 16; else 16 where the step is 16 weights */
     uint8_t offset;  /* blocks of 32: subtracted from the code */
     uint8_t has_min; /* a second float step */
 };
@@ -43,7 +44,8 @@ power_row_decode_fn power_row_decoder(enum power_dtype dtype);
  *   Q5_K  per 64 weights 2 vectors of high bits (2p, 2p + 1), then as Q4_K
  *   Q6_K  16 times 3 vectors: low halves of k-groups g and g + 32, of g + 16 and g + 48, and the
  *         high pairs of bits of g, g + 16, g + 32, g + 48; scales: half d[16]; int8 sc[16][16]
- *   F32 F16 BF16  element k of 16 rows, as stored; no scales */
+ *   F32 F16 BF16  element k of 16 rows, as stored; no scales
+ * All others: bit planes, product_planes.h. */
 struct power_pack_shape {
     uint16_t code_bytes;  /* a block */
     uint16_t scale_bytes; /* a block */

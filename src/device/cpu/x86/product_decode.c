@@ -244,6 +244,16 @@ static void adapt_blocks(enum power_dtype dtype, power_ref_decode_fn decode,
     }
 }
 
+/* A step of 16 weights. */
+static void decode_nvfp4(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
+    for (uint32_t i = 0; i < n; i += 64, raw += 36) {
+        struct power_ref_unit unit;
+        power_ref_decode_nvfp4(raw, &unit);
+        add_offset(unit.code, 64, out->q + i);
+        memcpy((i < 128 ? out->d : out->m) + i % 128 / 16, unit.dw, 4 * sizeof(float));
+    }
+}
+
 #define ADAPT_SUPER(name)                                                                          \
     static void decode_##name(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {  \
         (void)n;                                                                                   \
@@ -279,7 +289,8 @@ power_row_decode_fn power_row_decoder(enum power_dtype dtype) {
         [POWER_DTYPE_IQ3_S] = decode_iq3_s,     [POWER_DTYPE_IQ1_S] = decode_iq1_s,
         [POWER_DTYPE_IQ1_M] = decode_iq1_m,     [POWER_DTYPE_TQ1_0] = decode_tq1_0,
         [POWER_DTYPE_TQ2_0] = decode_tq2_0,     [POWER_DTYPE_MXFP4] = decode_mxfp4,
-        [POWER_DTYPE_Q1_0] = decode_q1_0,       [POWER_DTYPE_Q2_0] = decode_q2_0,
+        [POWER_DTYPE_NVFP4] = decode_nvfp4,     [POWER_DTYPE_Q1_0] = decode_q1_0,
+        [POWER_DTYPE_Q2_0] = decode_q2_0,
     };
     return decoders[dtype];
 }

@@ -46,7 +46,10 @@ static void take_row(const struct power_product *p, const struct power_quant_for
     for (uint32_t j = 0; form->super && j < form->subs; j++) {
         out->sums[j] = form->subs == 16 ? sums[j] : (int16_t)(sums[2 * j] + sums[2 * j + 1]);
     }
-    if (form->super) return;
+    for (uint32_t j = 0; !form->super && form->subs && j < n / 16; j++) {
+        out->sums[j] = sums[j];
+    }
+    if (form->super || form->subs) return;
     int factor = form->has_min ? 1 : form->bits == 8 && !VNNI ? 0 : -form->offset;
     for (uint32_t b = 0; b < n / 32; b++) {
         out->start[b] = factor * (sums[2 * b] + sums[2 * b + 1]);

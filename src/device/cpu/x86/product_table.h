@@ -10,6 +10,9 @@ SUPER_TILES(5, 8, 1)
 SUPER_TILES(6, 16, 0)
 SUPER_TILES(4, 16, 1)
 SUPER_TILES(4, 16, 0)
+SUPER_TILES(4, 8, 0)
+SUPER_TILES(5, 8, 0)
+SUPER_TILES(5, 16, 0)
 SUPER_TILES(8, 8, 0)
 SUPER_TILES(8, 16, 0)
 BLOCK_TILES(4, 0)
@@ -17,6 +20,8 @@ BLOCK_TILES(5, 0)
 BLOCK_TILES(8, 0)
 BLOCK_TILES(4, 1)
 BLOCK_TILES(5, 1)
+HALF_TILES(5, 12)
+HALF_TILES(8, 128)
 
 #define PRODUCT(name, kernel)                                                                      \
     static void name(const struct power_product *p, uint32_t row, uint32_t n_rows, uint32_t out,   \
@@ -62,8 +67,23 @@ RAW(iq1_m, IQ1_M, super_8_16_0, 56, 1, 8, 16, 0, 0)
 RAW(tq1_0, TQ1_0, super_8_16_0, 54, 1, 8, 16, 0, 0)
 RAW(tq2_0, TQ2_0, super_8_16_0, 66, 1, 8, 16, 0, 0)
 RAW(mxfp4, MXFP4, block_8_0, 8 * 17, 0, 8, 0, 128, 0)
+RAW(nvfp4, NVFP4, half_8_128, 4 * 36, 0, 8, 16, 128, 0)
 RAW(q1_0, Q1_0, block_8_0, 2 * 18, 0, 8, 0, 128, 0)
 RAW(q2_0, Q2_0, block_8_0, 4 * 18, 0, 8, 0, 128, 0)
+
+/* Packed as bit planes: a tile of the narrowest codes that hold the type's values. */
+#define PLANES(name, NAME, low, high, codes, scales, block, d_at, factor, tiles, ...)              \
+    static const struct power_quant_form plane_form_##name = {__VA_ARGS__};                        \
+    static const uint8_t *unpack_plane_##name(const struct power_product *p, uint32_t group,       \
+                                              uint32_t unit, uint32_t n,                           \
+                                              struct quant_scratch *s) {                           \
+        return unpack_planes(p, group, unit, n, s, low, high, PLANE_##codes, PLANE_##scales,       \
+                             block, (float)(factor), &plane_form_##name);                          \
+    }                                                                                              \
+    static const struct quant_kernel plane_##name = {                                              \
+        {__VA_ARGS__}, unpack_plane_##name, tiles, NULL};                                          \
+    PRODUCT(product_packed_##name, plane_##name)
+POWER_PLANE_TYPES(PLANES)
 
 #define FLOAT_PRODUCT(name, weight)                                                                \
     static const struct float_kernel kernel_##name = {float_##name, wide_##name, weight};          \
@@ -96,25 +116,11 @@ static void fill_table(struct power_cpu_kernels *table) {
     FILL(f16, F16);
     FILL(bf16, BF16);
 #undef FILL
-#define FILL(name, NAME) table->product_raw[POWER_DTYPE_##NAME] = product_raw_##name
-    FILL(q4_1, Q4_1);
-    FILL(q5_1, Q5_1);
-    FILL(iq4_nl, IQ4_NL);
-    FILL(q2_k, Q2_K);
-    FILL(q3_k, Q3_K);
-    FILL(iq4_xs, IQ4_XS);
-    FILL(iq2_xxs, IQ2_XXS);
-    FILL(iq2_xs, IQ2_XS);
-    FILL(iq2_s, IQ2_S);
-    FILL(iq3_xxs, IQ3_XXS);
-    FILL(iq3_s, IQ3_S);
-    FILL(iq1_s, IQ1_S);
-    FILL(iq1_m, IQ1_M);
-    FILL(tq1_0, TQ1_0);
-    FILL(tq2_0, TQ2_0);
-    FILL(mxfp4, MXFP4);
-    FILL(q1_0, Q1_0);
-    FILL(q2_0, Q2_0);
+#define FILL(name, NAME, ...)                                                                      \
+    table->product_raw[POWER_DTYPE_##NAME] = product_raw_##name;                                   \
+    table->product_packed[POWER_DTYPE_##NAME] = product_packed_##name;                             \
+    table->pack[POWER_DTYPE_##NAME] = power_plane_ops_of(POWER_DTYPE_##NAME);
+    POWER_PLANE_TYPES(FILL)
 #undef FILL
 }
 

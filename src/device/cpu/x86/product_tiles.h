@@ -10,7 +10,8 @@
 /* 16 rows of a unit. Scales are 32-bit with VNNI, else the scale twice as 16-bit. */
 struct unit {
     _Alignas(64) uint8_t w[POWER_UNIT / 4][64];
-    float d[8][16], m[8][16];
+    float d[16][16]; /* of 32 weights, or of 16 where that is the step */
+    float m[8][16];
     int32_t sc[16][16];
     int32_t cp[8][16]; /* two 16-bit factors, for the activations' sums over two sub-blocks */
 };
@@ -21,7 +22,7 @@ struct xunit {
     float d[8];
     union {
         int32_t start[8]; /* blocks of 32: where isum starts; with a minimum: the sum */
-        int16_t sums[16]; /* blocks of 256: sums over each sub-block */
+        int16_t sums[16]; /* blocks of 256: sums over each sub-block; steps of 16: over each */
     };
 };
 
@@ -196,6 +197,30 @@ INLINE void tile_block(const struct unit *u, const uint8_t *w, const struct xuni
     }
 }
 
+/* Steps of 16 weights: step s belongs to chain s mod 4. acc: [rows][4][16]. */
+INLINE void tile_half(const struct unit *u, const uint8_t *w, const struct xunit *x,
+                      uint32_t blocks, float *acc, const int rows, const int bits,
+                      const int offset) {
+    for (int lane = 0; lane < 16; lane += LANES) {
+        for (uint32_t step = 0; step < 2 * blocks; step++) {
+            vi sum[TILE_ROWS_MAX];
+            vf d = vf_load(u->d[step] + lane);
+            float *at = acc + step % 4 * 16 + lane;
+            UNROLL
+            for (int r = 0; r < rows; r++) {
+                sum[r] = vi_set1(bits == 8 && !VNNI ? 0 : -offset * x[r].sums[step]);
+            }
+            span(sum, w + step * 256 + lane * 4, x, step * 16, rows, 4, bits, NULL);
+            UNROLL
+            for (int r = 0; r < rows; r++) {
+                vf da = vf_set1(x[r].d[step / 2]);
+                vf_store(at + r * 64,
+                         vf_fma(vf_mul(d, da), vf_from_int(sum[r]), vf_load(at + r * 64)));
+            }
+        }
+    }
+}
+
 typedef void (*tile_fn)(const struct unit *u, const uint8_t *w, const struct xunit *x,
                         uint32_t blocks, float *acc);
 
@@ -233,5 +258,16 @@ static const uint8_t tile_rows[] = {TILE_COUNTS(TILE_COUNT, 0)};
 #define BLOCK_TILES(bits, has_min)                                                                 \
     TILE_COUNTS(BLOCK_TILE, bits, has_min)                                                         \
     static const tile_fn block_##bits##_##has_min[] = {TILE_COUNTS(BLOCK_NAME, bits, has_min)};
+
+#define HALF_NAME(bits, offset, rows) half_##bits##_##offset##_##rows,
+#define HALF_TILE(bits, offset, rows)                                                              \
+    static void half_##bits##_##offset##_##rows(const struct unit *u, const uint8_t *w,            \
+                                                const struct xunit *x, uint32_t blocks,            \
+                                                float *acc) {                                      \
+        tile_half(u, w, x, blocks, acc, rows, bits, offset);                                       \
+    }
+#define HALF_TILES(bits, offset)                                                                   \
+    TILE_COUNTS(HALF_TILE, bits, offset)                                                           \
+    static const tile_fn half_##bits##_##offset[] = {TILE_COUNTS(HALF_NAME, bits, offset)};
 
 #endif

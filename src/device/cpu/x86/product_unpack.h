@@ -222,11 +222,14 @@ static void gather_scales(const struct power_row_unit *rows, const struct power_
             u->d[b][r] = rows[r].d[b];
             u->m[b][r] = rows[r].m[b];
         }
-        for (uint32_t j = 0; j < form->subs; j++) {
+        for (uint32_t s = 8; s < 16 && !form->super && form->subs; s++) {
+            u->d[s][r] = rows[r].m[s - 8];
+        }
+        for (uint32_t j = 0; form->super && j < form->subs; j++) {
             uint32_t scale = (uint32_t)(int32_t)rows[r].sc[j];
             u->sc[j][r] = (int32_t)(VNNI ? scale : (scale & 0xffff) | scale << 16);
         }
-        for (uint32_t t = 0; t < form->subs / 2u; t++) {
+        for (uint32_t t = 0; form->super && t < form->subs / 2u; t++) {
             uint32_t even = (uint16_t)rows[r].cp[2 * t], odd = (uint16_t)rows[r].cp[2 * t + 1];
             u->cp[t][r] = is_signed ? 0 : (int32_t)(even | odd << 16);
         }

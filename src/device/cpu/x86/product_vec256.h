@@ -87,6 +87,19 @@ INLINE vi vi_widen_u8(const void *p) {
 INLINE vi vi_widen_s8(const void *p) {
     return _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p));
 }
+/* bytes of the 16-byte table at the low four bits of each byte of `at` (no byte above 127) */
+INLINE vi vi_look_up(const uint8_t *table, vi at) {
+    __m128i t = _mm_loadu_si128((const __m128i *)(const void *)table);
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(t), at);
+}
+/* Half of 2^(e - 127); 255 is the format's NaN. */
+INLINE vf vf_half_of_e8m0(vi e) {
+    vi small = _mm256_sllv_epi32(_mm256_set1_epi32(0x200000), e);
+    vi usual = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
+    vi bits = _mm256_blendv_epi8(usual, small, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e));
+    vi nan = _mm256_cmpeq_epi32(e, _mm256_set1_epi32(255));
+    return _mm256_castsi256_ps(_mm256_blendv_epi8(bits, _mm256_set1_epi32(0x7fc00000), nan));
+}
 INLINE vf vf_load(const float *p) {
     return _mm256_load_ps(p);
 }

@@ -101,6 +101,19 @@ INLINE vi vi_widen_u8(const void *p) {
 INLINE vi vi_widen_s8(const void *p) {
     return _mm512_cvtepi8_epi32(_mm_load_si128((const __m128i *)p));
 }
+/* bytes of the 16-byte table at the low four bits of each byte of `at` (no byte above 127) */
+INLINE vi vi_look_up(const uint8_t *table, vi at) {
+    __m128i t = _mm_loadu_si128((const __m128i *)(const void *)table);
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(t), at);
+}
+/* Half of 2^(e - 127); 255 is the format's NaN. */
+INLINE vf vf_half_of_e8m0(vi e) {
+    vi small = _mm512_sllv_epi32(_mm512_set1_epi32(0x200000), e);
+    vi usual = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
+    vi bits = _mm512_mask_mov_epi32(usual, _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(2)), small);
+    __mmask16 nan = _mm512_cmpeq_epi32_mask(e, _mm512_set1_epi32(255));
+    return _mm512_castsi512_ps(_mm512_mask_mov_epi32(bits, nan, _mm512_set1_epi32(0x7fc00000)));
+}
 INLINE vf vf_load(const float *p) {
     return _mm512_load_ps(p);
 }

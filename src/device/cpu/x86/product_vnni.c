@@ -13,6 +13,8 @@
 
 #include "device/cpu/x86/product_unpack.h"
 
+#include "device/cpu/x86/product_unpack_planes.h"
+
 #include "device/cpu/x86/product_few.h"
 
 #include "device/cpu/x86/product_float.h"
