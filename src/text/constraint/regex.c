@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* Job: from the tree of a regular expression to its automaton.
+ * Input: an expression. Output: the minimal automaton of the texts that it matches.
+ * Threads: one an operation. Bounds: the operation's limits; constant stack. */
+#include "text/constraint/regex.h"
+
+/* What is still to be built: all of `node` between two states. */
+struct task {
+    uint32_t node, from, to;
+};
+
+struct builder {
+    struct regex *r;
+    struct nfa nfa;
+    struct regular_list tasks;
+};
+
+static bool later(struct builder *b, uint32_t node, uint32_t from, uint32_t to) {
+    if (from == REGULAR_NONE || to == REGULAR_NONE) return false;
+    if (!power_regular_room(b->r->w, &b->tasks, 1, sizeof(struct task))) return false;
+    ((struct task *)b->tasks.items)[b->tasks.count++] = (struct task){node, from, to};
+    return power_regular_steps(b->r->w, 1);
+}
+
+static bool build_set(struct builder *b, const struct regex_node *node, struct task task) {
+    uint32_t at = task.from;
+    if (node->n_ranges == 0) return true;
+    if (NFA_STATES(&b->nfa)[at].n_edges > 0) { /* a state's edges lead to one place */
+        at = power_nfa_state(&b->nfa);
+        if (at == REGULAR_NONE || !power_nfa_jump(&b->nfa, task.from, at, REGULAR_ALWAYS))
+            return false;
+    }
+    struct nfa_state *state = &NFA_STATES(&b->nfa)[at];
+    state->edges = node->ranges;
+    state->n_edges = node->n_ranges;
+    state->to = task.to;
+    return true;
+}
+
+static bool build_list(struct builder *b, const struct regex_node *node, struct task task) {
+    uint32_t from = task.from;
+    for (uint32_t i = node->child; i != REGEX_NO_NODE; i = REGEX_NODES(b->r)[i].next) {
+        bool last = node->kind == REGEX_CHOICE || REGEX_NODES(b->r)[i].next == REGEX_NO_NODE;
+        uint32_t to = last ? task.to : power_nfa_state(&b->nfa);
+        if (!later(b, i, from, to)) return false;
+        if (node->kind == REGEX_SEQUENCE) from = to;
+    }
+    return true;
+}
+
+/* Copies in a row: those that must be, then optional ones or a loop. */
+static bool build_repeat(struct builder *b, const struct regex_node *node, struct task task) {
+    uint32_t at = task.from;
+    bool endless = node->max == UINT32_MAX;
+    for (uint32_t i = 0; i < (endless ? node->min : node->max); i++) {
+        uint32_t next = power_nfa_state(&b->nfa);
+        if (!later(b, node->child, at, next)) return false;
+        if (i >= node->min && !power_nfa_jump(&b->nfa, at, task.to, REGULAR_ALWAYS)) return false;
+        at = next;
+    }
+    if (endless) {
+        uint32_t loop = power_nfa_state(&b->nfa);
+        if (!later(b, node->child, loop, loop)) return false;
+        if (!power_nfa_jump(&b->nfa, at, loop, REGULAR_ALWAYS)) return false;
+        at = loop;
+    }
+    return power_nfa_jump(&b->nfa, at, task.to, REGULAR_ALWAYS);
+}
+
+static bool build_task(struct builder *b, struct task task) {
+    const struct regex_node *node = &REGEX_NODES(b->r)[task.node];
+    switch ((enum regex_kind)node->kind) {
+    case REGEX_SET:
+        return build_set(b, node, task);
+    case REGEX_SEQUENCE:
+    case REGEX_CHOICE:
+        return build_list(b, node, task);
+    case REGEX_REPEAT:
+        return build_repeat(b, node, task);
+    case REGEX_CONDITION:
+        return power_nfa_jump(&b->nfa, task.from, task.to, (enum regular_condition)node->condition);
+    case REGEX_LOOK:
+        return power_regular_fault(b->r->w, POWER_UNSUPPORTED, "lookahead is not supported");
+    case REGEX_EMPTY:
+    default:
+        return power_nfa_jump(&b->nfa, task.from, task.to, REGULAR_ALWAYS);
+    }
+}
+
+static bool build(struct builder *b, uint32_t node, uint32_t from, uint32_t to) {
+    if (!later(b, node, from, to)) return false;
+    while (b->tasks.count > 0) {
+        if (!build_task(b, ((struct task *)b->tasks.items)[--b->tasks.count])) return false;
+    }
+    return true;
+}
+
+static bool is_plain(const struct regex *r) {
+    for (size_t i = 0; i < r->nodes.count; i++) {
+        uint8_t kind = REGEX_NODES(r)[i].kind;
+        if (kind == REGEX_CONDITION || kind == REGEX_LOOK) return false;
+    }
+    return true;
+}
+
+static bool build_whole(struct regex *r, struct power_regular *out) {
+    struct builder b = {.r = r};
+    power_nfa_init(&b.nfa, r->w);
+    uint32_t start = power_nfa_state(&b.nfa), end = power_nfa_state(&b.nfa);
+    if (!build(&b, r->root, start, end)) return false;
+    NFA_STATES(&b.nfa)[end].accepts = true;
+    return power_nfa_finish(&b.nfa, out);
+}
+
+/* Anything, the expression, anything. */
+static bool build_search(struct regex *r, struct power_regular *out) {
+    struct builder b = {.r = r};
+    power_nfa_init(&b.nfa, r->w);
+    uint32_t start = power_nfa_state(&b.nfa), body = power_nfa_state(&b.nfa);
+    uint32_t rest = power_nfa_everything(&b.nfa);
+    if (rest == REGULAR_NONE) return false;
+    power_nfa_any(&b.nfa, start, start);
+    if (!power_nfa_jump(&b.nfa, start, body, REGULAR_ALWAYS)) return false;
+    return build(&b, r->root, body, rest) && power_nfa_finish(&b.nfa, out);
+}
+
+/* The same from the automaton of the expression alone: its common beginnings are shared then. */
+static bool search_for(struct regular_work *w, const struct power_regular *found,
+                       struct power_regular *out) {
+    struct nfa nfa;
+    power_nfa_init(&nfa, w);
+    uint32_t start = power_nfa_state(&nfa), rest = power_nfa_everything(&nfa);
+    if (rest == REGULAR_NONE) return false;
+    power_nfa_any(&nfa, start, start);
+    uint32_t body = power_nfa_copy(&nfa, found, rest);
+    return body != REGULAR_NONE && power_nfa_jump(&nfa, start, body, REGULAR_ALWAYS) &&
+           power_nfa_finish(&nfa, out);
+}
+
+/* Without conditions. False also where the way over the expression's own automaton is too long. */
+static bool search_plain(const struct power_regular_space *space, struct power_text regex,
+                         struct power_regular *out) {
+    struct regular_work w;
+    struct power_arena arena;
+    struct power_regular found, made = {0};
+    power_arena_init(&arena, space->arena->allocator, REGULAR_WORK_BYTES);
+    const struct power_regular_space inner = {&arena, space->max_states};
+    power_status status = power_regular_parse(&inner, regex, POWER_REGEX_WHOLE, &found, NULL);
+    if (status == POWER_OK && found.n_states == 0) {
+        *out = made;
+    } else if (status == POWER_OK) {
+        power_regular_begin(&w, space, NULL);
+        (void)search_for(&w, &found, &made);
+        status = power_regular_end(&w);
+        if (status == POWER_OK) *out = made;
+    }
+    power_arena_finish(&arena);
+    return status == POWER_OK;
+}
+
+power_status power_regular_parse(const struct power_regular_space *space, struct power_text regex,
+                                 enum power_regex_dialect dialect, struct power_regular *out,
+                                 power_error *error) {
+    struct regular_work w;
+    power_regular_begin(&w, space, error);
+    struct regex r = {.w = &w, .text = regex};
+    if (power_regex_parse(&r)) {
+        if (dialect == POWER_REGEX_WHOLE)
+            (void)build_whole(&r, out);
+        else if (!is_plain(&r) || !search_plain(space, regex, out))
+            (void)build_search(&r, out);
+    }
+    return power_regular_end(&w);
+}

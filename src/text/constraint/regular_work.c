@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* Job: work memory, budgets and sorting of the operations on automata.
+ * Input: sizes. Output: memory, or the operation's first fault.
+ * Threads: one an operation. Bounds: REGULAR_WORK_BYTES and REGULAR_STEPS an operation; sorting
+ * takes constant memory and at most n log n steps on any input. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/checked.h"
+#include "text/constraint/regular_internal.h"
+
+void power_regular_begin(struct regular_work *w, const struct power_regular_space *space,
+                         power_error *error) {
+    *w = (struct regular_work){.space = space,
+                               .max_states =
+                                   space->max_states ? space->max_states : REGULAR_DEFAULT_STATES,
+                               .steps_left = REGULAR_STEPS,
+                               .error = error};
+    power_arena_init(&w->arena, space->arena->allocator, REGULAR_WORK_BYTES);
+}
+
+power_status power_regular_end(struct regular_work *w) {
+    power_arena_finish(&w->arena);
+    return w->status;
+}
+
+bool power_regular_fault(struct regular_work *w, power_status status, const char *format, ...) {
+    if (w->status != POWER_OK) return false; /* the first fault counts */
+    char text[200];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    w->status = power_fail(w->error, status, "%s", text);
+    return false;
+}
+
+bool power_regular_too_large(struct regular_work *w) {
+    return power_regular_fault(w, POWER_LIMIT, "automaton takes more than %u states",
+                               w->max_states);
+}
+
+bool power_regular_steps(struct regular_work *w, uint64_t n) {
+    if (n <= w->steps_left) {
+        w->steps_left -= n;
+        return true;
+    }
+    w->steps_left = 0;
+    return power_regular_fault(w, POWER_LIMIT, "automaton takes more than %llu steps to make",
+                               (unsigned long long)REGULAR_STEPS);
+}
+
+void *power_regular_alloc(struct regular_work *w, size_t count, size_t size) {
+    size_t bytes, total;
+    if (w->status != POWER_OK) return NULL;
+    void *memory = power_arena_alloc(&w->arena, count, size);
+    if (memory) return memory;
+    if (!power_mul_size(count, size, &bytes) ||
+        !power_add_size(bytes, w->arena.used_bytes + 64, &total) || total > w->arena.max_bytes)
+        power_regular_fault(w, POWER_LIMIT, "automaton takes more than %zu bytes to make",
+                            w->arena.max_bytes);
+    else
+        power_regular_fault(w, POWER_NO_MEMORY, "no memory for %zu bytes of an automaton", bytes);
+    return NULL;
+}
+
+bool power_regular_room(struct regular_work *w, struct regular_list *list, size_t more,
+                        size_t item_bytes) {
+    if (w->status != POWER_OK) return false;
+    if (more <= list->capacity - list->count) return true;
+    size_t need, capacity = list->capacity ? list->capacity : 16;
+    if (!power_add_size(list->count, more, &need)) need = SIZE_MAX;
+    while (capacity < need) {
+        if (!power_mul_size(capacity, 2, &capacity)) capacity = SIZE_MAX;
+    }
+    void *items = power_regular_alloc(w, capacity, item_bytes);
+    if (!items) return false;
+    if (list->count) memcpy(items, list->items, list->count * item_bytes);
+    list->items = items;
+    list->capacity = capacity;
+    return true;
+}
+
+bool power_regular_push_u32(struct regular_work *w, struct regular_list *list, uint32_t value) {
+    if (!power_regular_room(w, list, 1, sizeof value)) return false;
+    ((uint32_t *)list->items)[list->count++] = value;
+    return true;
+}
+
+uint64_t power_regular_mix(uint64_t hash, uint64_t value) {
+    hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 29;
+}
+
+/* ---- heap sorts ---- */
+
+static bool u32_before(const void *context, uint32_t a, uint32_t b) {
+    (void)context;
+    return a < b;
+}
+
+static void sink_item(uint32_t *items, size_t root, size_t n, regular_before before,
+                      const void *context) {
+    uint32_t item = items[root];
+    for (;;) {
+        size_t child = 2 * root + 1;
+        if (child >= n) break;
+        if (child + 1 < n && before(context, items[child], items[child + 1])) child++;
+        if (!before(context, item, items[child])) break;
+        items[root] = items[child];
+        root = child;
+    }
+    items[root] = item;
+}
+
+void power_regular_sort_by(uint32_t *items, size_t n, regular_before before, const void *context) {
+    size_t sorted = 1;
+    while (sorted < n && !before(context, items[sorted], items[sorted - 1]))
+        sorted++;
+    if (sorted >= n) return; /* very often: nothing to do */
+    for (size_t i = n / 2; i-- > 0;)
+        sink_item(items, i, n, before, context);
+    for (size_t end = n - 1; end > 0; end--) {
+        uint32_t item = items[end];
+        items[end] = items[0];
+        items[0] = item;
+        sink_item(items, 0, end, before, context);
+    }
+}
+
+void power_regular_sort_u32(uint32_t *items, size_t n) {
+    if (n > 24) {
+        power_regular_sort_by(items, n, u32_before, NULL);
+        return;
+    }
+    for (size_t i = 1; i < n; i++) {
+        uint32_t item = items[i];
+        size_t j = i;
+        for (; j > 0 && items[j - 1] > item; j--)
+            items[j] = items[j - 1];
+        items[j] = item;
+    }
+}
+
+static bool edge_before(const struct power_regular_edge *a, const struct power_regular_edge *b) {
+    if (a->first != b->first) return a->first < b->first;
+    if (a->last != b->last) return a->last < b->last;
+    return a->to < b->to;
+}
+
+static void sink_edge(struct power_regular_edge *edges, size_t root, size_t n) {
+    struct power_regular_edge edge = edges[root];
+    for (;;) {
+        size_t child = 2 * root + 1;
+        if (child >= n) break;
+        if (child + 1 < n && edge_before(&edges[child], &edges[child + 1])) child++;
+        if (!edge_before(&edge, &edges[child])) break;
+        edges[root] = edges[child];
+        root = child;
+    }
+    edges[root] = edge;
+}
+
+void power_regular_sort_edges(struct power_regular_edge *edges, size_t n) {
+    size_t sorted = 1;
+    while (sorted < n && !edge_before(&edges[sorted], &edges[sorted - 1]))
+        sorted++;
+    if (sorted >= n) return;
+    for (size_t i = n / 2; i-- > 0;)
+        sink_edge(edges, i, n);
+    for (size_t end = n - 1; end > 0; end--) {
+        struct power_regular_edge edge = edges[end];
+        edges[end] = edges[0];
+        edges[0] = edge;
+        sink_edge(edges, 0, end);
+    }
+}
