@@ -1,4 +1,5 @@
-power_sources(json.c utf8.c split.c split_class.c split_table.c bpe.c spm.c specials.c encode.c
+power_sources(json.c utf8.c split.c split_class.c split_words.c split_digits.c split_ranges.c split_table.c bpe.c spm.c
+              specials.c encode.c
               normalise.c pieces.c vocab.c vocab_gguf.c vocab_json.c vocab_json_parts.c
               vocab_config.c vocab_sentencepiece.c detokenize.c
               template.c jinja_lexer.c jinja_parser.c jinja_scope.c jinja_expression.c jinja_value.c
