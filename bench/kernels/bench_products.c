@@ -216,9 +216,13 @@ static void bench_type(enum power_dtype dtype, void *scratch) {
 
 int main(int argc, char **argv) {
     static const enum power_dtype types[] = {
-        POWER_DTYPE_Q8_0, POWER_DTYPE_Q5_0,   POWER_DTYPE_Q4_0,    POWER_DTYPE_Q4_K,
-        POWER_DTYPE_Q5_K, POWER_DTYPE_Q6_K,   POWER_DTYPE_F32,     POWER_DTYPE_F16,
-        POWER_DTYPE_BF16, POWER_DTYPE_IQ4_XS, POWER_DTYPE_IQ2_XXS, POWER_DTYPE_MXFP4};
+        POWER_DTYPE_Q8_0,   POWER_DTYPE_Q5_0,  POWER_DTYPE_Q4_0,   POWER_DTYPE_Q4_K,
+        POWER_DTYPE_Q5_K,   POWER_DTYPE_Q6_K,  POWER_DTYPE_F32,    POWER_DTYPE_F16,
+        POWER_DTYPE_BF16,   POWER_DTYPE_Q4_1,  POWER_DTYPE_Q5_1,   POWER_DTYPE_IQ4_NL,
+        POWER_DTYPE_MXFP4,  POWER_DTYPE_NVFP4, POWER_DTYPE_Q1_0,   POWER_DTYPE_Q2_0,
+        POWER_DTYPE_Q2_K,   POWER_DTYPE_Q3_K,  POWER_DTYPE_IQ4_XS, POWER_DTYPE_IQ2_XXS,
+        POWER_DTYPE_IQ2_XS, POWER_DTYPE_IQ2_S, POWER_DTYPE_IQ3_S,  POWER_DTYPE_IQ3_XXS,
+        POWER_DTYPE_IQ1_S,  POWER_DTYPE_IQ1_M, POWER_DTYPE_TQ1_0,  POWER_DTYPE_TQ2_0};
     void *scratch = allocate(POWER_PRODUCT_SCRATCH);
     printf("k %u; one row: weight bytes from memory; row counts: Gop/s, weights in cache\n", K);
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
