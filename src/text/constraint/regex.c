@@ -80,11 +80,18 @@ static bool build_task(struct builder *b, struct task task) {
     case REGEX_CONDITION:
         return power_nfa_jump(&b->nfa, task.from, task.to, (enum regular_condition)node->condition);
     case REGEX_LOOK:
-        return power_regular_fault(b->r->w, POWER_UNSUPPORTED, "lookahead is not supported");
+        return power_nfa_jump(&b->nfa, task.from, task.to, REGULAR_CONDITIONS + node->number);
     case REGEX_EMPTY:
     default:
         return power_nfa_jump(&b->nfa, task.from, task.to, REGULAR_ALWAYS);
     }
+}
+
+static void start_builder(struct builder *b, struct regex *r) {
+    *b = (struct builder){.r = r};
+    power_nfa_init(&b->nfa, r->w);
+    b->nfa.looks = r->looks;
+    b->nfa.looks_at_words = r->looks_at_words;
 }
 
 static bool build(struct builder *b, uint32_t node, uint32_t from, uint32_t to) {
@@ -95,6 +102,62 @@ static bool build(struct builder *b, uint32_t node, uint32_t from, uint32_t to) 
     return true;
 }
 
+/* ---- lookaheads ---- */
+
+/* What the rest of the text is where the lookahead holds, a character of the kind before it. */
+static bool build_rest(struct regex *r, const struct regex_node *look, enum regular_kind before,
+                       struct power_regular *out, bool *out_depends) {
+    struct builder b;
+    struct regular_machine machine = {0};
+    start_builder(&b, r);
+    uint32_t start = power_nfa_state(&b.nfa), rest = power_nfa_everything(&b.nfa);
+    if (!build(&b, look->child, start, rest)) return false;
+    if (!power_nfa_determine(&b.nfa, before, &machine)) return false;
+    const bool *has = b.nfa.has;
+    bool words = has[REGULAR_AT_WORD] || has[REGULAR_NOT_WORD];
+    r->looks_at_words = r->looks_at_words || words;
+    *out_depends = words || has[REGULAR_AT_START] || has[REGULAR_CONDITIONS];
+    return power_machine_finish(r->w, &machine, out);
+}
+
+static bool build_look(struct regex *r, const struct regex_node *look, struct nfa_look *out) {
+    const struct power_regular_space *space = r->w->space;
+    struct power_regular all, *rest = out->rest;
+    bool depends = true;
+    for (int kind = 0; kind < REGULAR_KINDS; kind++) {
+        if (!depends)
+            rest[kind] = rest[0];
+        else if (!build_rest(r, look, (enum regular_kind)kind, &rest[kind], &depends))
+            return false;
+    }
+    if (!look->negative) return true;
+    power_status status = power_regular_length(space, 0, UINT32_MAX, &all, r->w->error);
+    for (int kind = 0; kind < REGULAR_KINDS && status == POWER_OK; kind++)
+        status = power_regular_subtract(space, &all, &rest[kind], &rest[kind], r->w->error);
+    r->w->status = status;
+    return status == POWER_OK;
+}
+
+/* The automata of all lookaheads, inner ones first. They live in the work memory. */
+static bool build_looks(struct regex *r) {
+    const struct power_regular_space *space = r->w->space;
+    const struct power_regular_space inner = {&r->w->arena, r->w->max_states};
+    r->looks = power_regular_alloc(r->w, r->n_looks, sizeof *r->looks);
+    uint32_t *nodes = power_regular_alloc(r->w, r->n_looks, sizeof *nodes);
+    if (!nodes) return false;
+    for (uint32_t i = 0; i < r->nodes.count; i++) {
+        if (REGEX_NODES(r)[i].kind == REGEX_LOOK) nodes[REGEX_NODES(r)[i].number] = i;
+    }
+    bool built = true;
+    r->w->space = &inner;
+    for (uint32_t i = 0; built && i < r->n_looks; i++)
+        built = build_look(r, &REGEX_NODES(r)[nodes[i]], &r->looks[i]);
+    r->w->space = space;
+    return built;
+}
+
+/* ---- whole expressions ---- */
+
 static bool is_plain(const struct regex *r) {
     for (size_t i = 0; i < r->nodes.count; i++) {
         uint8_t kind = REGEX_NODES(r)[i].kind;
@@ -104,8 +167,8 @@ static bool is_plain(const struct regex *r) {
 }
 
 static bool build_whole(struct regex *r, struct power_regular *out) {
-    struct builder b = {.r = r};
-    power_nfa_init(&b.nfa, r->w);
+    struct builder b;
+    start_builder(&b, r);
     uint32_t start = power_nfa_state(&b.nfa), end = power_nfa_state(&b.nfa);
     if (!build(&b, r->root, start, end)) return false;
     NFA_STATES(&b.nfa)[end].accepts = true;
@@ -114,8 +177,8 @@ static bool build_whole(struct regex *r, struct power_regular *out) {
 
 /* Anything, the expression, anything. */
 static bool build_search(struct regex *r, struct power_regular *out) {
-    struct builder b = {.r = r};
-    power_nfa_init(&b.nfa, r->w);
+    struct builder b;
+    start_builder(&b, r);
     uint32_t start = power_nfa_state(&b.nfa), body = power_nfa_state(&b.nfa);
     uint32_t rest = power_nfa_everything(&b.nfa);
     if (rest == REGULAR_NONE) return false;
@@ -164,7 +227,7 @@ power_status power_regular_parse(const struct power_regular_space *space, struct
     struct regular_work w;
     power_regular_begin(&w, space, error);
     struct regex r = {.w = &w, .text = regex};
-    if (power_regex_parse(&r)) {
+    if (power_regex_parse(&r) && build_looks(&r)) {
         if (dialect == POWER_REGEX_WHOLE)
             (void)build_whole(&r, out);
         else if (!is_plain(&r) || !search_plain(space, regex, out))

@@ -48,6 +48,8 @@ struct regex {
     struct regex_classes classes;
     uint32_t root;
     uint32_t n_looks;
+    struct nfa_look *looks; /* built before the rest */
+    bool looks_at_words;
 };
 #define REGEX_NODES(r) ((struct regex_node *)(r)->nodes.items)
 

@@ -164,8 +164,9 @@ bool power_regular_is_empty(const struct power_regular *a) {
     return a->n_states == 0;
 }
 
-static uint32_t step(const struct power_regular *a, uint32_t state, uint32_t code) {
-    uint32_t low = a->states[state].first_edge, high = low + a->states[state].n_edges;
+uint32_t power_regular_step(const struct power_regular *a, uint32_t state, uint32_t code,
+                            uint32_t *last) {
+    uint32_t low = a->states[state].first_edge, high = low + a->states[state].n_edges, end = high;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (a->edges[middle].last < code)
@@ -173,16 +174,20 @@ static uint32_t step(const struct power_regular *a, uint32_t state, uint32_t cod
         else
             high = middle;
     }
-    bool found =
-        low < a->states[state].first_edge + a->states[state].n_edges && a->edges[low].first <= code;
-    return found ? a->edges[low].to : REGULAR_NONE;
+    if (low == end) return REGULAR_NONE;
+    const struct power_regular_edge *edge = &a->edges[low];
+    uint32_t change = edge->first <= code ? edge->last : edge->first - 1;
+    if (change < *last) *last = change;
+    return edge->first <= code ? edge->to : REGULAR_NONE;
 }
 
 bool power_regular_contains(const struct power_regular *a, struct power_text text) {
     uint32_t state = power_regular_is_empty(a) ? REGULAR_NONE : 0;
     for (size_t at = 0, length = 0; state != REGULAR_NONE && at < text.length; at += length) {
         uint32_t code = power_utf8_get(text, at, &length, NULL);
-        state = code == POWER_UTF8_BROKEN ? REGULAR_NONE : step(a, state, code);
+        uint32_t last = code;
+        state =
+            code == POWER_UTF8_BROKEN ? REGULAR_NONE : power_regular_step(a, state, code, &last);
     }
     return state != REGULAR_NONE && a->states[state].accepts;
 }

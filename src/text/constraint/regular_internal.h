@@ -57,6 +57,19 @@ typedef bool (*regular_before)(const void *context, uint32_t a, uint32_t b);
 void power_regular_sort_by(uint32_t *items, size_t n, regular_before before, const void *context);
 uint64_t power_regular_mix(uint64_t hash, uint64_t value);
 
+/* Sequences of numbers, each known by its number; equal ones have one. */
+struct regular_interner {
+    struct regular_list words, entries;
+    uint32_t *slots;
+    size_t n_slots;
+};
+/* REGULAR_NONE after a fault. `words` is not the interner's own. */
+uint32_t power_regular_intern(struct regular_work *w, struct regular_interner *in,
+                              const uint32_t *words, size_t n);
+/* Valid until the next sequence is added. */
+const uint32_t *power_regular_interned(const struct regular_interner *in, uint32_t number,
+                                       size_t *out_length);
+
 /* ---- sets of code points: ranges, as edges whose `to` means nothing ---- */
 
 struct regular_set {
@@ -72,13 +85,21 @@ bool power_regular_set_negate(struct regular_work *w, struct regular_set *set);
 
 /* ---- automata in the making ---- */
 
+enum regular_kind { REGULAR_EDGE, REGULAR_OTHER, REGULAR_WORD, REGULAR_UNKNOWN };
+/* of what stands before or after a place: no character, one that is no word's, a word's */
+enum { REGULAR_KINDS = 3 };
+
 enum regular_condition { /* of a move without a character */
                          REGULAR_ALWAYS,
                          REGULAR_AT_START,
                          REGULAR_AT_END,
-                         REGULAR_AT_WORD,  /* \b */
-                         REGULAR_NOT_WORD, /* \B */
-                         REGULAR_CONDITIONS
+                         REGULAR_AT_WORD,   /* \b */
+                         REGULAR_NOT_WORD,  /* \B */
+                         REGULAR_CONDITIONS /* and from here on: lookahead number 0, 1, ... */
+};
+
+struct nfa_look { /* what the rest of the text must be in, by the kind of the character before */
+    struct power_regular rest[REGULAR_KINDS];
 };
 
 struct nfa_state {
@@ -98,7 +119,9 @@ struct nfa_jump {
 struct nfa {
     struct regular_work *w;
     struct regular_list states, jumps;
-    bool has[REGULAR_CONDITIONS];
+    bool has[REGULAR_CONDITIONS + 1]; /* the last: lookaheads */
+    const struct nfa_look *looks;
+    bool looks_at_words; /* a lookahead asks whether a word stands before it */
 };
 #define NFA_STATES(nfa) ((struct nfa_state *)(nfa)->states.items)
 #define NFA_JUMPS(nfa) ((struct nfa_jump *)(nfa)->jumps.items)
@@ -106,7 +129,7 @@ struct nfa {
 void power_nfa_init(struct nfa *nfa, struct regular_work *w);
 /* REGULAR_NONE after a fault. State 0 is the start. */
 uint32_t power_nfa_state(struct nfa *nfa);
-bool power_nfa_jump(struct nfa *nfa, uint32_t from, uint32_t to, enum regular_condition condition);
+bool power_nfa_jump(struct nfa *nfa, uint32_t from, uint32_t to, uint32_t condition);
 /* A copy of `a` (not empty); its accepting states jump to `then`. Gives its start. */
 uint32_t power_nfa_copy(struct nfa *nfa, const struct power_regular *a, uint32_t then);
 /* Every character; a state that accepts all that follows. */
@@ -127,14 +150,42 @@ bool power_machine_state(struct regular_work *w, struct regular_machine *m);
 bool power_machine_edge(struct regular_work *w, struct regular_machine *m, uint32_t state,
                         uint32_t first, uint32_t last, uint32_t to);
 
-/* The subset construction. */
-bool power_nfa_determine(struct nfa *nfa, struct regular_machine *out);
+/* Where a match stands: a state, and with lookaheads under way the duties that they leave: states
+ * of their automata, which the rest of the text must satisfy all. Places have numbers; that of a
+ * state without duties is the state's. */
+struct nfa_places {
+    struct regular_work *w;
+    const struct nfa *nfa;
+    struct regular_interner places; /* {state, list of duties}; numbered behind the states */
+    struct regular_interner lists;  /* {automaton, state, ...} in order; list 0 is empty */
+    struct regular_list scratch;
+};
+bool power_places_init(struct nfa_places *p, const struct nfa *nfa);
+static inline bool power_place_is_plain(const struct nfa_places *p, uint32_t place) {
+    return place < p->nfa->states.count;
+}
+uint32_t power_place_state(const struct nfa_places *p, uint32_t place);
+bool power_place_accepts(const struct nfa_places *p, uint32_t place);
+/* The place `to` with the duties of `place` and, unless `look` is REGULAR_NONE, that lookahead's.
+ * *out is REGULAR_NONE where no text can satisfy it. False after a fault. */
+bool power_place_jump(struct nfa_places *p, uint32_t place, uint32_t to, uint32_t look,
+                      enum regular_kind before, uint32_t *out);
+/* From a place that has duties to state `to` on the characters from `first` on, up to *last, which
+ * is lowered to where the outcome changes. *out as above. */
+bool power_place_step(struct nfa_places *p, uint32_t place, uint32_t to, uint32_t first,
+                      uint32_t *last, uint32_t *out);
+
+/* The subset construction, the text before being of the kind `before`. */
+bool power_nfa_determine(struct nfa *nfa, enum regular_kind before, struct regular_machine *out);
 /* Leaves out dead states, merges equal ones, numbers them in breadth-first order and writes the
  * result into the space's arena: equal languages give equal automata. */
 bool power_machine_finish(struct regular_work *w, struct regular_machine *m,
                           struct power_regular *out);
 /* Both for the automaton nfa. */
 bool power_nfa_finish(struct nfa *nfa, struct power_regular *out);
+/* Where a character leads; REGULAR_NONE: nowhere. *last is lowered to where that changes. */
+uint32_t power_regular_step(const struct power_regular *a, uint32_t state, uint32_t code,
+                            uint32_t *last);
 
 /* One code point of the set. */
 power_status power_regular_one_of(const struct power_regular_space *space,

@@ -20,14 +20,14 @@ uint32_t power_nfa_state(struct nfa *nfa) {
     return (uint32_t)nfa->states.count++;
 }
 
-bool power_nfa_jump(struct nfa *nfa, uint32_t from, uint32_t to, enum regular_condition condition) {
-    if (from == to && nfa->w->status == POWER_OK) return true;
+bool power_nfa_jump(struct nfa *nfa, uint32_t from, uint32_t to, uint32_t condition) {
+    if (from == to && condition == REGULAR_ALWAYS) return nfa->w->status == POWER_OK;
     if (!power_regular_room(nfa->w, &nfa->jumps, 1, sizeof(struct nfa_jump))) return false;
     struct nfa_state *state = &NFA_STATES(nfa)[from];
     uint32_t jump = (uint32_t)nfa->jumps.count++;
-    NFA_JUMPS(nfa)[jump] = (struct nfa_jump){to, state->jumps, (uint32_t)condition};
+    NFA_JUMPS(nfa)[jump] = (struct nfa_jump){to, state->jumps, condition};
     state->jumps = jump;
-    nfa->has[condition] = true;
+    nfa->has[condition < REGULAR_CONDITIONS ? condition : REGULAR_CONDITIONS] = true;
     return true;
 }
 
@@ -91,5 +91,6 @@ bool power_machine_edge(struct regular_work *w, struct regular_machine *m, uint3
 
 bool power_nfa_finish(struct nfa *nfa, struct power_regular *out) {
     struct regular_machine machine = {0};
-    return power_nfa_determine(nfa, &machine) && power_machine_finish(nfa->w, &machine, out);
+    return power_nfa_determine(nfa, REGULAR_EDGE, &machine) &&
+           power_machine_finish(nfa->w, &machine, out);
 }

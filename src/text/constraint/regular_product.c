@@ -9,34 +9,12 @@ struct product {
     const struct power_regular *a, *b;
     bool subtract;
     struct regular_machine machine;
-    struct regular_list pairs; /* of struct pair; b may be REGULAR_NONE: dead there */
-    uint32_t *slots;
-    size_t n_slots;
+    struct regular_interner pairs; /* {state of a, of b}; REGULAR_NONE: dead in b */
 };
 
 struct pair {
     uint32_t a, b;
 };
-#define PAIRS(p) ((struct pair *)(p)->pairs.items)
-
-static size_t slot_of(const struct product *p, struct pair pair) {
-    uint64_t hash = power_regular_mix(power_regular_mix(0, pair.a), pair.b);
-    size_t slot = (size_t)(hash >> 16) & (p->n_slots - 1);
-    for (; p->slots[slot]; slot = (slot + 1) & (p->n_slots - 1)) {
-        const struct pair *there = &PAIRS(p)[p->slots[slot] - 1];
-        if (there->a == pair.a && there->b == pair.b) break;
-    }
-    return slot;
-}
-
-static bool grow_slots(struct product *p) {
-    if (p->pairs.count * 2 < p->n_slots) return true;
-    p->n_slots = p->n_slots ? p->n_slots * 2 : 64;
-    p->slots = power_regular_alloc(p->w, p->n_slots, sizeof *p->slots);
-    for (uint32_t i = 0; p->slots && i < p->pairs.count; i++)
-        p->slots[slot_of(p, PAIRS(p)[i])] = i + 1;
-    return p->slots != NULL;
-}
 
 static bool accepts_pair(const struct product *p, struct pair pair) {
     bool in_b = pair.b != REGULAR_NONE && p->b->states[pair.b].accepts;
@@ -44,15 +22,11 @@ static bool accepts_pair(const struct product *p, struct pair pair) {
 }
 
 static uint32_t number_of(struct product *p, struct pair pair) {
-    if (!grow_slots(p) || !power_regular_steps(p->w, 1)) return REGULAR_NONE;
-    size_t slot = slot_of(p, pair);
-    if (p->slots[slot]) return p->slots[slot] - 1;
-    if (!power_regular_room(p->w, &p->pairs, 1, sizeof pair)) return REGULAR_NONE;
+    const uint32_t words[2] = {pair.a, pair.b};
+    uint32_t number = power_regular_intern(p->w, &p->pairs, words, 2);
+    if (number == REGULAR_NONE || number < p->machine.states.count) return number;
     if (!power_machine_state(p->w, &p->machine)) return REGULAR_NONE;
-    uint32_t number = (uint32_t)p->pairs.count++;
-    PAIRS(p)[number] = pair;
     MACHINE_STATES(&p->machine)[number].accepts = accepts_pair(p, pair);
-    p->slots[slot] = number + 1;
     return number;
 }
 
@@ -63,7 +37,9 @@ static bool lead(struct product *p, uint32_t from, uint32_t first, uint32_t last
 }
 
 static bool expand(struct product *p, uint32_t number) {
-    struct pair pair = PAIRS(p)[number];
+    size_t two;
+    const uint32_t *words = power_regular_interned(&p->pairs, number, &two);
+    struct pair pair = {words[0], words[1]};
     const struct power_regular_state *a = &p->a->states[pair.a], none = {0},
                                      *b = pair.b == REGULAR_NONE ? &none : &p->b->states[pair.b];
     const struct power_regular_edge *edges_b = p->b->edges + b->first_edge;
@@ -100,7 +76,7 @@ static power_status make_product(const struct power_regular_space *space,
     struct product p = {.w = &w, .a = a, .b = b, .subtract = subtract};
     struct pair start = {0, power_regular_is_empty(b) ? REGULAR_NONE : 0};
     bool done = number_of(&p, start) != REGULAR_NONE;
-    for (uint32_t i = 0; done && i < p.pairs.count; i++)
+    for (uint32_t i = 0; done && i < p.machine.states.count; i++)
         done = expand(&p, i);
     if (done) (void)power_machine_finish(&w, &p.machine, out);
     return power_regular_end(&w);

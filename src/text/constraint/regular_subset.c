@@ -8,30 +8,19 @@
  * when the state is left: then the kind of the next character is known too. */
 #include "text/constraint/regular_internal.h"
 
-enum kind { EDGE, OTHER, WORD, UNKNOWN }; /* of what stands before or after; EDGE: no character */
-
-struct subset_set {
-    size_t offset;
-    uint32_t length;
-    uint32_t before; /* enum kind */
-    uint64_t hash;
-};
-
 struct subset {
     struct regular_work *w;
     struct nfa *nfa;
     struct regular_machine *out;
-    struct regular_list members; /* of all sets, one behind the other */
-    struct regular_list sets;
-    uint32_t *slots; /* number of a set plus one */
-    size_t n_slots;
-    uint32_t *marks, mark;
+    struct nfa_places places;
+    struct regular_interner sets; /* {places in order, kind of the character before} */
+    struct regular_list marks;    /* of places: the closure that reached it last */
+    uint32_t mark;
     struct regular_list todo, reach; /* of a closure */
     struct regular_list items, active, targets, found;
     uint32_t target_set; /* the set that `targets` gave */
     bool conditional, words;
 };
-#define SETS(s) ((struct subset_set *)(s)->sets.items)
 
 static const struct power_regular_edge EVERY[] = {{0, REGULAR_LAST_CODE, 0}};
 static const struct power_regular_edge WORDS[] = {
@@ -42,18 +31,26 @@ static const struct power_regular_edge NO_WORDS[] = {{0, '0' - 1, 0},
                                                      {'_' + 1, 'a' - 1, 0},
                                                      {'z' + 1, REGULAR_LAST_CODE, 0}};
 
-static bool holds(uint32_t condition, enum kind before, enum kind after) {
-    if (condition == REGULAR_ALWAYS) return true;
-    if (after == UNKNOWN) return false;
-    if (condition == REGULAR_AT_START) return before == EDGE;
-    if (condition == REGULAR_AT_END) return after == EDGE;
-    bool boundary = (before == WORD) != (after == WORD);
+static bool is_open(uint32_t condition) {
+    return condition != REGULAR_ALWAYS && condition < REGULAR_CONDITIONS;
+}
+
+static bool holds(uint32_t condition, enum regular_kind before, enum regular_kind after) {
+    if (!is_open(condition)) return true;
+    if (after == REGULAR_UNKNOWN) return false;
+    if (condition == REGULAR_AT_START) return before == REGULAR_EDGE;
+    if (condition == REGULAR_AT_END) return after == REGULAR_EDGE;
+    bool boundary = (before == REGULAR_WORD) != (after == REGULAR_WORD);
     return boundary == (condition == REGULAR_AT_WORD);
 }
 
-static bool has_condition(const struct nfa *nfa, uint32_t state) {
-    for (uint32_t j = NFA_STATES(nfa)[state].jumps; j != REGULAR_NONE; j = NFA_JUMPS(nfa)[j].next) {
-        if (NFA_JUMPS(nfa)[j].condition != REGULAR_ALWAYS) return true;
+/* Whether a move from here waits for the next character. */
+static bool waits(const struct subset *s, uint32_t place) {
+    const struct nfa *nfa = s->nfa;
+    uint32_t j =
+        s->conditional ? NFA_STATES(nfa)[power_place_state(&s->places, place)].jumps : REGULAR_NONE;
+    for (; j != REGULAR_NONE; j = NFA_JUMPS(nfa)[j].next) {
+        if (is_open(NFA_JUMPS(nfa)[j].condition)) return true;
     }
     return false;
 }
@@ -113,110 +110,81 @@ static bool find_alive(struct subset *s) {
 
 /* ---- closures ---- */
 
-static bool reach_state(struct subset *s, uint32_t state, enum kind before) {
-    if (s->marks[state] == s->mark) return true;
-    s->marks[state] = s->mark;
-    if (before != EDGE && s->nfa->has[REGULAR_AT_START] && !NFA_STATES(s->nfa)[state].alive)
+static bool reach_place(struct subset *s, uint32_t place, enum regular_kind before) {
+    while (s->marks.count <= place) {
+        if (!power_regular_push_u32(s->w, &s->marks, 0)) return false;
+    }
+    uint32_t *mark = (uint32_t *)s->marks.items + place;
+    if (*mark == s->mark) return true;
+    *mark = s->mark;
+    if (before != REGULAR_EDGE && s->nfa->has[REGULAR_AT_START] &&
+        !NFA_STATES(s->nfa)[power_place_state(&s->places, place)].alive)
         return true;
-    return power_regular_push_u32(s->w, &s->todo, state);
+    return power_regular_push_u32(s->w, &s->todo, place);
 }
 
-static bool follow_jumps(struct subset *s, uint32_t at, enum kind before, enum kind after) {
+static bool follow_jumps(struct subset *s, uint32_t place, enum regular_kind before,
+                         enum regular_kind after) {
     const struct nfa *nfa = s->nfa;
-    for (uint32_t j = NFA_STATES(nfa)[at].jumps; j != REGULAR_NONE; j = NFA_JUMPS(nfa)[j].next) {
+    uint32_t state = power_place_state(&s->places, place);
+    for (uint32_t j = NFA_STATES(nfa)[state].jumps; j != REGULAR_NONE; j = NFA_JUMPS(nfa)[j].next) {
         const struct nfa_jump *jump = &NFA_JUMPS(nfa)[j];
+        uint32_t look = jump->condition < REGULAR_CONDITIONS ? REGULAR_NONE
+                                                             : jump->condition - REGULAR_CONDITIONS;
+        uint32_t to;
         if (!power_regular_steps(s->w, 1)) return false;
-        if (holds(jump->condition, before, after) && !reach_state(s, jump->to, before))
-            return false;
+        if (!holds(jump->condition, before, after)) continue;
+        if (!power_place_jump(&s->places, place, jump->to, look, before, &to)) return false;
+        if (to != REGULAR_NONE && !reach_place(s, to, before)) return false;
     }
     return true;
 }
 
-/* Appends to `out` the states that matter among those reached from the seeds. One that accepts
+/* Appends to `out` the places that matter among those reached from the seeds. One that accepts
  * everything stands for all. */
-static bool close_states(struct subset *s, const uint32_t *seeds, size_t n, enum kind before,
-                         enum kind after, struct regular_list *out) {
-    size_t begin = out->count;
+static bool close_places(struct subset *s, const uint32_t *seeds, size_t n,
+                         enum regular_kind before, enum regular_kind after,
+                         struct regular_list *out) {
     s->mark++;
-    s->todo.count = 0;
+    s->todo.count = out->count = 0;
     for (size_t i = 0; i < n; i++) {
-        if (!reach_state(s, seeds[i], before)) return false;
+        if (!reach_place(s, seeds[i], before)) return false;
     }
     while (s->todo.count > 0) {
         uint32_t at = ((uint32_t *)s->todo.items)[--s->todo.count];
-        const struct nfa_state *state = &NFA_STATES(s->nfa)[at];
-        if (state->everything) {
-            out->count = begin;
+        const struct nfa_state *state = &NFA_STATES(s->nfa)[power_place_state(&s->places, at)];
+        if (state->everything && power_place_is_plain(&s->places, at)) {
+            out->count = 0;
             return power_regular_push_u32(s->w, out, at);
         }
-        bool matters =
-            state->n_edges || state->accepts || (s->conditional && has_condition(s->nfa, at));
+        bool matters = state->n_edges || state->accepts || waits(s, at);
         if (matters && !power_regular_push_u32(s->w, out, at)) return false;
         if (!power_regular_steps(s->w, 1) || !follow_jumps(s, at, before, after)) return false;
     }
     return true;
 }
 
-/* ---- sets ---- */
-
-static bool same_set(const struct subset *s, const struct subset_set *a,
-                     const struct subset_set *b) {
-    const uint32_t *members = s->members.items;
-    return a->hash == b->hash && a->length == b->length && a->before == b->before &&
-           memcmp(members + a->offset, members + b->offset, a->length * sizeof *members) == 0;
-}
-
-static void place_set(struct subset *s, uint32_t number) {
-    size_t slot = (size_t)SETS(s)[number].hash & (s->n_slots - 1);
-    while (s->slots[slot])
-        slot = (slot + 1) & (s->n_slots - 1);
-    s->slots[slot] = number + 1;
-}
-
-static bool grow_slots(struct subset *s) {
-    if (s->sets.count * 2 < s->n_slots) return true;
-    s->n_slots = s->n_slots ? s->n_slots * 2 : 64;
-    s->slots = power_regular_alloc(s->w, s->n_slots, sizeof *s->slots);
-    for (uint32_t i = 0; s->slots && i < s->sets.count; i++)
-        place_set(s, i);
-    return s->slots != NULL;
-}
-
-/* The number of the set that the last members from `offset` on are; REGULAR_NONE after a fault. */
-static uint32_t intern_set(struct subset *s, size_t offset, enum kind before) {
-    uint32_t *members = (uint32_t *)s->members.items + offset;
-    size_t length = s->members.count - offset;
+/* The number of the set in s->reach; REGULAR_NONE after a fault. */
+static uint32_t number_of_set(struct subset *s, enum regular_kind before) {
     bool depends = false;
-    power_regular_sort_u32(members, length);
-    uint64_t hash = length;
-    for (size_t i = 0; i < length; i++) {
-        hash = power_regular_mix(hash, members[i]);
-        depends = depends || (s->conditional && has_condition(s->nfa, members[i]));
-    }
-    if (!depends) before = OTHER;
-    hash = power_regular_mix(hash, (uint64_t)before);
-    struct subset_set set = {offset, (uint32_t)length, (uint32_t)before, hash};
-    if (!grow_slots(s)) return REGULAR_NONE;
-    size_t slot = (size_t)hash & (s->n_slots - 1);
-    for (; s->slots[slot]; slot = (slot + 1) & (s->n_slots - 1)) {
-        if (!power_regular_steps(s->w, 1)) return REGULAR_NONE;
-        if (!same_set(s, &SETS(s)[s->slots[slot] - 1], &set)) continue;
-        s->members.count = offset;
-        return s->slots[slot] - 1;
-    }
-    if (!power_regular_room(s->w, &s->sets, 1, sizeof set)) return REGULAR_NONE;
-    if (!power_machine_state(s->w, s->out)) return REGULAR_NONE;
-    SETS(s)[s->sets.count++] = set;
-    s->slots[slot] = (uint32_t)s->sets.count;
-    return (uint32_t)s->sets.count - 1;
+    uint32_t *places = s->reach.items;
+    size_t n = s->reach.count;
+    power_regular_sort_u32(places, n);
+    for (size_t i = 0; i < n && !depends; i++)
+        depends = waits(s, places[i]);
+    if (!depends) before = REGULAR_OTHER;
+    if (!power_regular_push_u32(s->w, &s->reach, (uint32_t)before)) return REGULAR_NONE;
+    uint32_t number = power_regular_intern(s->w, &s->sets, s->reach.items, n + 1);
+    if (number == REGULAR_NONE || number < s->out->states.count) return number;
+    return power_machine_state(s->w, s->out) ? number : REGULAR_NONE;
 }
 
-/* The set that the active items lead to, the kind of their character being `kind`. Empty: none. */
-static uint32_t target_of(struct subset *s, enum kind kind) {
+/* The set that the active items lead to, the kind of their character being `kind`. */
+static uint32_t target_of(struct subset *s, enum regular_kind kind) {
     const struct power_regular_edge *items = s->items.items;
-    uint32_t *active = s->active.items;
-    size_t n = s->active.count, offset = s->members.count;
-    if (!power_regular_room(s->w, &s->targets, n, sizeof(uint32_t))) return REGULAR_NONE;
+    const uint32_t *active = s->active.items;
+    size_t n = s->active.count;
+    if (!power_regular_room(s->w, &s->targets, n, sizeof *active)) return REGULAR_NONE;
     uint32_t *targets = s->targets.items;
     bool same = s->target_set != REGULAR_NONE && s->targets.count == n;
     for (size_t i = 0; i < n; i++) {
@@ -224,21 +192,40 @@ static uint32_t target_of(struct subset *s, enum kind kind) {
         targets[i] = items[active[i]].to;
     }
     if (same) return s->target_set;
-    s->target_set = REGULAR_NONE;
-    if (!power_regular_room(s->w, &s->targets, 0, sizeof(uint32_t))) return REGULAR_NONE;
     s->targets.count = n;
-    if (!close_states(s, targets, n, kind, UNKNOWN, &s->members)) return REGULAR_NONE;
-    s->target_set = intern_set(s, offset, kind);
+    if (!close_places(s, targets, n, kind, REGULAR_UNKNOWN, &s->reach)) return REGULAR_NONE;
+    s->target_set = number_of_set(s, kind);
     return s->target_set;
 }
 
 /* ---- edges ---- */
 
-static bool gather_state(struct subset *s, uint32_t member, const struct power_regular_edge *clip,
+static bool push_edge(struct subset *s, struct regular_list *list, uint32_t first, uint32_t last,
+                      uint32_t to) {
+    if (!power_regular_room(s->w, list, 1, sizeof(struct power_regular_edge))) return false;
+    ((struct power_regular_edge *)list->items)[list->count++] =
+        (struct power_regular_edge){first, last, to};
+    return true;
+}
+
+/* A range of characters that lead from a place to a state: as items, cut where duties differ. */
+static bool gather_range(struct subset *s, uint32_t place, uint32_t first, uint32_t last,
+                         uint32_t to) {
+    if (power_place_is_plain(&s->places, place)) return push_edge(s, &s->items, first, last, to);
+    while (first <= last) {
+        uint32_t end = last, reached;
+        if (!power_place_step(&s->places, place, to, first, &end, &reached)) return false;
+        if (reached != REGULAR_NONE && !push_edge(s, &s->items, first, end, reached)) return false;
+        first = end + 1;
+    }
+    return true;
+}
+
+static bool gather_place(struct subset *s, uint32_t place, const struct power_regular_edge *clip,
                          size_t n_clip) {
-    const struct nfa_state *state = &NFA_STATES(s->nfa)[member];
-    if (!power_regular_steps(s->w, state->n_edges)) return false;
+    const struct nfa_state *state = &NFA_STATES(s->nfa)[power_place_state(&s->places, place)];
     size_t c = 0;
+    if (!power_regular_steps(s->w, state->n_edges)) return false;
     for (uint32_t i = 0; i < state->n_edges; i++) {
         const struct power_regular_edge *edge = &state->edges[i];
         uint32_t to = state->to != REGULAR_NONE ? state->to : edge->to + state->base;
@@ -247,23 +234,16 @@ static bool gather_state(struct subset *s, uint32_t member, const struct power_r
         for (size_t k = c; k < n_clip && clip[k].first <= edge->last; k++) {
             uint32_t first = edge->first > clip[k].first ? edge->first : clip[k].first;
             uint32_t last = edge->last < clip[k].last ? edge->last : clip[k].last;
-            if (!power_regular_room(s->w, &s->items, 1, sizeof *edge)) return false;
-            ((struct power_regular_edge *)s->items.items)[s->items.count++] =
-                (struct power_regular_edge){first, last, to};
+            if (!gather_range(s, place, first, last, to)) return false;
         }
     }
     return true;
 }
 
-static bool emit(struct subset *s, uint32_t first, uint32_t last, enum kind kind) {
+static bool emit(struct subset *s, uint32_t first, uint32_t last, enum regular_kind kind) {
     if (!power_regular_steps(s->w, s->active.count)) return false;
     uint32_t to = target_of(s, kind);
-    if (to == REGULAR_NONE ||
-        !power_regular_room(s->w, &s->found, 1, sizeof(struct power_regular_edge)))
-        return false;
-    ((struct power_regular_edge *)s->found.items)[s->found.count++] =
-        (struct power_regular_edge){first, last, to};
-    return true;
+    return to != REGULAR_NONE && push_edge(s, &s->found, first, last, to);
 }
 
 /* Where the active items from `at` on first change. */
@@ -288,7 +268,7 @@ static void drop_ended(struct subset *s, uint32_t end) {
 }
 
 /* Cuts the items into ranges with the same targets. */
-static bool sweep(struct subset *s, enum kind kind) {
+static bool sweep(struct subset *s, enum regular_kind kind) {
     power_regular_sort_edges(s->items.items, s->items.count);
     s->active.count = 0;
     s->target_set = REGULAR_NONE;
@@ -308,38 +288,40 @@ static bool sweep(struct subset *s, enum kind kind) {
     return true;
 }
 
-/* The members of a set when `after` follows: in s->reach. */
-static bool resolve(struct subset *s, uint32_t number, enum kind after) {
-    const struct subset_set *set = &SETS(s)[number];
-    const uint32_t *members = (const uint32_t *)s->members.items + set->offset;
+/* The places of a set when `after` follows: in s->reach. */
+static bool resolve(struct subset *s, uint32_t number, enum regular_kind after) {
+    size_t n;
+    const uint32_t *places = power_regular_interned(&s->sets, number, &n);
+    enum regular_kind before = (enum regular_kind)places[--n];
+    if (s->conditional) return close_places(s, places, n, before, after, &s->reach);
     s->reach.count = 0;
-    if (s->conditional)
-        return close_states(s, members, set->length, (enum kind)set->before, after, &s->reach);
-    if (!power_regular_room(s->w, &s->reach, set->length, sizeof *members)) return false;
-    if (set->length) memcpy(s->reach.items, members, set->length * sizeof *members);
-    s->reach.count = set->length;
+    if (!power_regular_room(s->w, &s->reach, n, sizeof *places)) return false;
+    if (n) memcpy(s->reach.items, places, n * sizeof *places);
+    s->reach.count = n;
     return true;
 }
 
-static bool leave_by(struct subset *s, uint32_t number, enum kind kind) {
-    const struct power_regular_edge *clip = !s->words ? EVERY : kind == WORD ? WORDS : NO_WORDS;
-    size_t n_clip = !s->words ? 1 : kind == WORD ? 4 : 5;
+static bool leave_by(struct subset *s, uint32_t number, enum regular_kind kind) {
+    bool word = kind == REGULAR_WORD;
+    const struct power_regular_edge *clip = !s->words ? EVERY : word ? WORDS : NO_WORDS;
+    size_t n_clip = !s->words ? 1 : word ? 4 : 5;
     if (!resolve(s, number, kind)) return false;
     s->items.count = 0;
     for (size_t i = 0; i < s->reach.count; i++) {
-        if (!gather_state(s, ((uint32_t *)s->reach.items)[i], clip, n_clip)) return false;
+        if (!gather_place(s, ((uint32_t *)s->reach.items)[i], clip, n_clip)) return false;
     }
     return sweep(s, kind);
 }
 
 static bool expand(struct subset *s, uint32_t number) {
-    if (!resolve(s, number, EDGE)) return false;
+    if (!resolve(s, number, REGULAR_EDGE)) return false;
     for (size_t i = 0; i < s->reach.count; i++) {
-        if (NFA_STATES(s->nfa)[((uint32_t *)s->reach.items)[i]].accepts)
+        if (power_place_accepts(&s->places, ((uint32_t *)s->reach.items)[i]))
             MACHINE_STATES(s->out)[number].accepts = true;
     }
     s->found.count = 0;
-    if (!leave_by(s, number, OTHER) || (s->words && !leave_by(s, number, WORD))) return false;
+    if (!leave_by(s, number, REGULAR_OTHER)) return false;
+    if (s->words && !leave_by(s, number, REGULAR_WORD)) return false;
     power_regular_sort_edges(s->found.items, s->found.count);
     for (size_t i = 0; i < s->found.count; i++) {
         struct power_regular_edge edge = ((struct power_regular_edge *)s->found.items)[i];
@@ -348,16 +330,17 @@ static bool expand(struct subset *s, uint32_t number) {
     return true;
 }
 
-bool power_nfa_determine(struct nfa *nfa, struct regular_machine *out) {
+bool power_nfa_determine(struct nfa *nfa, enum regular_kind before, struct regular_machine *out) {
     struct subset s = {.w = nfa->w, .nfa = nfa, .out = out, .target_set = REGULAR_NONE};
+    const uint32_t start = 0;
     s.words = nfa->has[REGULAR_AT_WORD] || nfa->has[REGULAR_NOT_WORD];
     s.conditional = s.words || nfa->has[REGULAR_AT_START] || nfa->has[REGULAR_AT_END];
-    s.marks = power_regular_alloc(nfa->w, nfa->states.count, sizeof *s.marks);
-    if (!s.marks || (nfa->has[REGULAR_AT_START] && !find_alive(&s))) return false;
-    uint32_t start = 0;
-    if (!close_states(&s, &start, 1, EDGE, UNKNOWN, &s.members)) return false;
-    if (intern_set(&s, 0, EDGE) == REGULAR_NONE) return false;
-    for (uint32_t i = 0; i < s.sets.count; i++) {
+    if (nfa->has[REGULAR_CONDITIONS]) s.words = s.words || nfa->looks_at_words;
+    if (!power_places_init(&s.places, nfa)) return false;
+    if (nfa->has[REGULAR_AT_START] && !find_alive(&s)) return false;
+    if (!close_places(&s, &start, 1, before, REGULAR_UNKNOWN, &s.reach)) return false;
+    if (number_of_set(&s, before) == REGULAR_NONE) return false;
+    for (uint32_t i = 0; i < out->states.count; i++) {
         if (!expand(&s, i)) return false;
     }
     return true;

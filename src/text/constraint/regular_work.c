@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Job: work memory, budgets and sorting of the operations on automata.
+/* Job: work memory, budgets, interning and sorting of the operations on automata.
  * Input: sizes. Output: memory, or the operation's first fault.
  * Threads: one an operation. Bounds: REGULAR_WORK_BYTES and REGULAR_STEPS an operation; sorting
  * takes constant memory and at most n log n steps on any input. */
@@ -90,6 +90,61 @@ bool power_regular_push_u32(struct regular_work *w, struct regular_list *list, u
 uint64_t power_regular_mix(uint64_t hash, uint64_t value) {
     hash = (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
     return hash ^ hash >> 29;
+}
+
+/* ---- interning ---- */
+
+struct entry {
+    size_t offset, length;
+    uint64_t hash;
+};
+
+static bool grow_slots(struct regular_work *w, struct regular_interner *in) {
+    if (in->entries.count * 2 < in->n_slots) return true;
+    size_t n_slots = in->n_slots ? in->n_slots * 2 : 64;
+    uint32_t *slots = power_regular_alloc(w, n_slots, sizeof *slots);
+    if (!slots) return false;
+    for (size_t i = 0; i < in->entries.count; i++) {
+        size_t slot = (size_t)((struct entry *)in->entries.items)[i].hash & (n_slots - 1);
+        while (slots[slot])
+            slot = (slot + 1) & (n_slots - 1);
+        slots[slot] = (uint32_t)i + 1;
+    }
+    in->slots = slots;
+    in->n_slots = n_slots;
+    return true;
+}
+
+uint32_t power_regular_intern(struct regular_work *w, struct regular_interner *in,
+                              const uint32_t *words, size_t n) {
+    uint64_t hash = n;
+    for (size_t i = 0; i < n; i++)
+        hash = power_regular_mix(hash, words[i]);
+    if (!grow_slots(w, in) || !power_regular_steps(w, n + 1)) return REGULAR_NONE;
+    size_t slot = (size_t)hash & (in->n_slots - 1);
+    for (; in->slots[slot]; slot = (slot + 1) & (in->n_slots - 1)) {
+        const struct entry *entry = (struct entry *)in->entries.items + (in->slots[slot] - 1);
+        if (entry->hash == hash && entry->length == n &&
+            memcmp((uint32_t *)in->words.items + entry->offset, words, n * sizeof *words) == 0)
+            return in->slots[slot] - 1;
+        if (!power_regular_steps(w, 1)) return REGULAR_NONE;
+    }
+    if (!power_regular_room(w, &in->words, n + 1, sizeof *words) ||
+        !power_regular_room(w, &in->entries, 1, sizeof(struct entry)))
+        return REGULAR_NONE;
+    if (n) memcpy((uint32_t *)in->words.items + in->words.count, words, n * sizeof *words);
+    ((struct entry *)in->entries.items)[in->entries.count++] =
+        (struct entry){in->words.count, n, hash};
+    in->words.count += n;
+    in->slots[slot] = (uint32_t)in->entries.count;
+    return (uint32_t)in->entries.count - 1;
+}
+
+const uint32_t *power_regular_interned(const struct regular_interner *in, uint32_t number,
+                                       size_t *out_length) {
+    const struct entry *entry = (struct entry *)in->entries.items + number;
+    *out_length = entry->length;
+    return (uint32_t *)in->words.items + entry->offset;
 }
 
 /* ---- heap sorts ---- */
