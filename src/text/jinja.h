@@ -9,6 +9,8 @@
 
 #include "text/template.h"
 
+#define JINJA_MAX_BITS 16384           /* of an integer */
+#define JINJA_MAX_DIGITS 4300          /* of one as text, as in Python */
 #define POWER_JINJA_MAX_EXPRESSION 300 /* nesting of the syntax tree */
 
 /* ---- values ---- */
@@ -19,6 +21,7 @@ enum jinja_type {
     JINJA_NONE,
     JINJA_BOOL,
     JINJA_INT,
+    JINJA_BIG, /* an integer of more than 64 bits */
     JINJA_FLOAT,
     JINJA_TEXT,
     JINJA_LIST,
@@ -40,6 +43,7 @@ struct jinja_list;
 struct jinja_dict;
 struct jinja_object;
 struct jinja_hole;
+struct jinja_big;
 
 struct jinja_value {
     unsigned char type; /* enum jinja_type */
@@ -54,6 +58,7 @@ struct jinja_value {
         struct jinja_dict *dict;
         struct jinja_object *object;
         const struct jinja_hole *hole;
+        const struct jinja_big *big;
     } as;
 };
 
@@ -64,6 +69,7 @@ struct jinja_list {
     size_t taken;          /* ITERATOR: items already walked */
     const char *type_name; /* ITERATOR: as Python calls it */
     const char *fault;     /* ITERATOR: walking it raises this */
+    int64_t bounds[3];     /* RANGE: start, stop, step */
 };
 
 struct jinja_entry {
@@ -129,6 +135,7 @@ struct jinja_object {
 enum jinja_kind {
     /* expressions */
     NODE_CONST,
+    NODE_BIG, /* an integer of more than 64 bits: digits text of base id */
     NODE_NAME,
     NODE_LIST,
     NODE_TUPLE,
@@ -162,7 +169,9 @@ enum jinja_kind {
     NODE_CALL_BLOCK,   /* a is the call; other, list: the caller */
     NODE_FILTER_BLOCK, /* list through the filters b */
     NODE_WITH,         /* other: NODE_SETs; list */
-    NODE_SCOPE,        /* list, in a scope of its own (block) */
+    NODE_SCOPE,        /* list, in a scope of its own where flag is set */
+    NODE_BLOCK,        /* list, named text; kwargs: scoped, varargs: required */
+    NODE_FOREIGN,      /* a tag (text) that fails when it is reached */
     NODE_BREAK,
     NODE_CONTINUE
 };
@@ -217,6 +226,7 @@ enum jinja_token_kind {
     TOKEN_NAME,
     TOKEN_STRING,
     TOKEN_INTEGER,
+    TOKEN_BIG, /* text holds the digits, as.i the base */
     TOKEN_FLOAT,
     TOKEN_OPERATOR, /* text holds it */
     TOKEN_END
@@ -245,9 +255,11 @@ struct jinja_compiler {
     power_status status;
     struct jinja_tokens tokens;
     size_t at;
-    unsigned depth;                   /* of nested statements and parentheses */
-    unsigned loops;                   /* open for statements: break and continue need one */
-    unsigned soft;                    /* inside `if`: unknown filters wait until they are reached */
+    unsigned depth;            /* of nested statements and parentheses */
+    unsigned loops;            /* open for statements: break and continue need one */
+    unsigned soft;             /* inside `if`: unknown filters wait until they are reached */
+    struct jinja_node *blocks; /* read so far, linked by `other` */
+    unsigned n_blocks;
     struct jinja_node *macro;         /* the macro or call block being read */
     const struct jinja_node *unknown; /* first unknown filter or test met while soft */
 };
@@ -387,13 +399,35 @@ struct jinja_object *power_jinja_object(struct jinja_render *r, enum jinja_objec
 struct jinja_value power_jinja_of_object(struct jinja_object *object);
 const char *power_jinja_type_name(struct jinja_value v); /* as Python's type(v).__name__ */
 bool power_jinja_truth(struct jinja_value v);
-bool power_jinja_is_number(struct jinja_value v); /* BOOL, INT, FLOAT */
+bool power_jinja_is_number(struct jinja_value v); /* BOOL, INT, BIG, FLOAT */
 double power_jinja_as_double(struct jinja_value v);
 bool power_jinja_as_int(struct jinja_value v, int64_t *out); /* BOOL, INT */
 bool power_jinja_equal(struct jinja_value a, struct jinja_value b);
 /* -1, 0, 1 in *out; types that have no order raise. `op` is named in the message. */
 bool power_jinja_order(struct jinja_render *r, struct jinja_value a, struct jinja_value b,
                        const char *op, int *out);
+
+/* jinja_big.c: BOOL, INT and BIG are whole */
+bool power_jinja_is_whole(struct jinja_value v);
+int power_jinja_whole_order(struct jinja_value a, struct jinja_value b);
+bool power_jinja_whole_op(struct jinja_render *r, enum jinja_op op, struct jinja_value a,
+                          struct jinja_value b, struct jinja_value *out);
+bool power_jinja_whole_negate(struct jinja_render *r, struct jinja_value v,
+                              struct jinja_value *out);
+bool power_jinja_whole_negative(struct jinja_value v);
+/* The nearest value of 64 bits. */
+int64_t power_jinja_whole_clamp(struct jinja_value v);
+size_t power_jinja_whole_bits(struct jinja_value v);
+/* Order of an integer and a float that is one. */
+int power_jinja_whole_beside(struct jinja_value v, double f);
+double power_jinja_whole_double(struct jinja_value v); /* HUGE_VAL when it is too large */
+/* The magnitude's digits, in the rendering's arena. */
+bool power_jinja_whole_digits(struct jinja_render *r, struct jinja_value v, unsigned base,
+                              bool upper, struct power_text *out);
+/* `digits` are digits of the base, and underscores. */
+bool power_jinja_whole_parse(struct jinja_render *r, struct power_text digits, unsigned base,
+                             bool negative, struct jinja_value *out);
+bool power_jinja_whole_of_double(struct jinja_render *r, double f, struct jinja_value *out);
 
 /* jinja_origin.c */
 void power_jinja_origins(const struct jinja_render *r, struct power_text text, unsigned char *out);
@@ -449,6 +483,9 @@ bool power_jinja_binary(struct jinja_render *r, enum jinja_op op, struct jinja_v
 bool power_jinja_contains(struct jinja_render *r, struct jinja_value container,
                           struct jinja_value item, bool *out);
 
+/* A number as a float; an integer that is too large for one raises. */
+bool power_jinja_to_double(struct jinja_render *r, struct jinja_value v, double *out);
+
 /* jinja_exec.c */
 bool power_jinja_exec(struct jinja_render *r, const struct jinja_node *list);
 bool power_jinja_hide(struct jinja_render *r, const struct jinja_node *hidden);
@@ -464,7 +501,7 @@ const struct jinja_value *power_jinja_lookup(const struct jinja_render *r, struc
 bool power_jinja_call(struct jinja_render *r, struct jinja_value callee,
                       const struct jinja_args *args, struct jinja_value *out);
 bool power_jinja_global(struct jinja_render *r, struct power_text name, struct jinja_value *out);
-/* Spreads arguments over `names` (separated by commas, those before '/' only by position); what was
+/* Spreads arguments over `names` (separated by commas; a '/' at the end: none by keyword); what was
  * not given is MISSING. Raises for what does not fit. */
 bool power_jinja_spread(struct jinja_render *r, const char *function, const char *names,
                         size_t required, const struct jinja_args *args, struct jinja_value *out);
@@ -484,10 +521,18 @@ bool power_jinja_method(struct jinja_render *r, struct jinja_value self, int id,
                         const struct jinja_args *args, struct jinja_value *out);
 
 /* jinja_format.c */
+/* `lone`: the argument is no tuple; a mapping need not be used then. */
 bool power_jinja_percent(struct jinja_render *r, struct power_text format,
-                         const struct jinja_args *args, struct jinja_value *out);
-bool power_jinja_str_format(struct jinja_render *r, struct power_text format,
-                            const struct jinja_args *args, struct jinja_value *out);
+                         const struct jinja_args *args, bool lone, struct jinja_value *out);
+/* `mapping`: named fields are its keys, instead of arguments; or NULL. */
+bool power_jinja_str_format(struct jinja_render *r, struct jinja_value format,
+                            const struct jinja_args *args, const struct jinja_dict *mapping,
+                            struct jinja_value *out);
+/* jinja_attributes.c */
+bool power_jinja_data_attribute(struct jinja_render *r, struct jinja_value v,
+                                struct power_text name, struct jinja_value *out, bool *found);
+bool power_jinja_number_method(struct jinja_render *r, struct jinja_value self, const char *name,
+                               const struct jinja_args *args, struct jinja_value *out);
 /* jinja_date.c */
 bool power_jinja_strftime(struct jinja_render *r, struct power_text format,
                           struct jinja_value *out);
@@ -499,7 +544,10 @@ bool power_jinja_slice(struct jinja_render *r, struct jinja_value v, struct jinj
 enum jinja_case { CASE_UPPER, CASE_LOWER, CASE_TITLE, CASE_CAPITALIZE, CASE_SWAP, CASE_FOLD };
 bool power_jinja_case(struct jinja_render *r, struct power_text text, enum jinja_case how,
                       struct jinja_value *out);
-bool power_jinja_is_space(uint32_t code); /* str.isspace */
+bool power_jinja_is_space(uint32_t code);
+bool power_jinja_is_printable(uint32_t code); /* str.isprintable */
+/* Whether a name may begin with it, or have it. */
+bool power_jinja_is_name_part(uint32_t code, bool first); /* str.isspace */
 /* chars: MISSING or NONE for white space. ends: 1 left, 2 right, 3 both. */
 struct power_text power_jinja_strip(struct power_text text, const struct power_text *chars,
                                     int ends);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Job: Python's binary operators on template values.
  * Input: two values. Output: a value, or an error as Python raises.
- * Threads: one per rendering. Bounds: integers are 64 bits, beyond that is an error; repeated text
+ * Threads: one per rendering. Bounds: repeated text
  * and lists stay below the output budget. */
 #include <math.h>
 
@@ -21,56 +21,20 @@ static bool type_error(struct jinja_render *r, enum jinja_op op, struct jinja_va
                              op_text(op), power_jinja_type_name(a), power_jinja_type_name(b));
 }
 
-static bool too_large(struct jinja_render *r) {
-    return power_jinja_raise(r, POWER_LIMIT, "integer is too large");
-}
-
-static bool int_power(struct jinja_render *r, int64_t base, int64_t exponent,
-                      struct jinja_value *out) {
-    if (exponent < 0) {
-        if (base == 0)
-            return power_jinja_raise(r, POWER_INVALID, "0.0 cannot be raised to a negative power");
-        *out = power_jinja_float(pow((double)base, (double)exponent));
-        return true;
-    }
-    int64_t result = 1;
-    while (exponent) {
-        if ((exponent & 1) && __builtin_mul_overflow(result, base, &result)) return too_large(r);
-        exponent >>= 1;
-        if (exponent && __builtin_mul_overflow(base, base, &base)) return too_large(r);
-    }
-    *out = power_jinja_int(result);
-    return true;
-}
-
-static bool int_op(struct jinja_render *r, enum jinja_op op, int64_t a, int64_t b,
-                   struct jinja_value *out) {
+/* Operations that stay within 64 bits; false when another way must be taken. */
+static bool small_op(enum jinja_op op, int64_t a, int64_t b, struct jinja_value *out) {
     int64_t c = 0;
-    bool overflow = false;
-    if ((op == OP_DIV || op == OP_FLOOR || op == OP_MOD) && b == 0)
-        return power_jinja_raise(r, POWER_INVALID,
-                                 op == OP_DIV ? "division by zero"
-                                              : "integer division or modulo by zero");
-    if (op == OP_DIV) {
-        *out = power_jinja_float((double)a / (double)b);
-        return true;
-    }
-    if (op == OP_POW) return int_power(r, a, b, out);
+    bool overflow = true;
     if (op == OP_ADD) overflow = __builtin_add_overflow(a, b, &c);
     if (op == OP_SUB) overflow = __builtin_sub_overflow(a, b, &c);
     if (op == OP_MUL) overflow = __builtin_mul_overflow(a, b, &c);
-    if (op == OP_FLOOR || op == OP_MOD) {
-        overflow = a == INT64_MIN && b == -1 && op == OP_FLOOR;
-        int64_t rest = b == -1 ? 0 : a % b;
-        bool down = rest != 0 && (rest < 0) != (b < 0);
-        if (op == OP_MOD)
-            c = down ? rest + b : rest;
-        else if (!overflow)
-            c = (b == -1 ? -a : a / b) - down;
+    if ((op == OP_FLOOR || op == OP_MOD) && b > 0) {
+        overflow = false;
+        int64_t rest = a % b;
+        c = op == OP_MOD ? (rest < 0 ? rest + b : rest) : a / b - (rest < 0);
     }
-    if (overflow) return too_large(r);
-    *out = power_jinja_int(c);
-    return true;
+    if (!overflow) *out = power_jinja_int(c);
+    return !overflow;
 }
 
 static bool float_op(struct jinja_render *r, enum jinja_op op, double a, double b,
@@ -81,8 +45,11 @@ static bool float_op(struct jinja_render *r, enum jinja_op op, double a, double 
                                  op == OP_DIV   ? "float division by zero"
                                  : op == OP_MOD ? "float modulo"
                                                 : "float floor division by zero");
-    double rest = op == OP_FLOOR || op == OP_MOD ? fmod(a, b) : 0;
-    if (rest != 0 && (rest < 0) != (b < 0)) rest += b;
+    double rest = op == OP_FLOOR || op == OP_MOD ? fmod(a, b) : 0, whole = (a - rest) / b;
+    if (rest != 0 && (rest < 0) != (b < 0)) {
+        rest += b;
+        whole -= 1;
+    }
     switch ((int)op) {
     case OP_ADD:
         c = a + b;
@@ -97,7 +64,8 @@ static bool float_op(struct jinja_render *r, enum jinja_op op, double a, double 
         c = a / b;
         break;
     case OP_FLOOR:
-        c = floor((a - rest) / b + 0.5);
+        c = whole != 0 ? floor(whole) : copysign(0.0, a / b);
+        if (whole - c > 0.5) c += 1;
         break;
     case OP_MOD:
         c = rest != 0 ? rest : copysign(0.0, b);
@@ -199,22 +167,34 @@ static bool repeat(struct jinja_render *r, struct jinja_value a, struct jinja_va
 static bool percent(struct jinja_render *r, struct jinja_value a, struct jinja_value b,
                     struct jinja_value *out) {
     struct jinja_args args = {.items = &b, .count = 1};
-    if (b.type == JINJA_LIST && b.as.list->kind == JINJA_TUPLE) {
+    bool tuple = b.type == JINJA_LIST && b.as.list->kind == JINJA_TUPLE;
+    if (tuple) {
         args.items = b.as.list->items;
         args.count = b.as.list->count;
     }
-    return power_jinja_percent(r, power_jinja_text(a), &args, out);
+    return power_jinja_percent(r, power_jinja_text(a), &args, !tuple, out);
+}
+
+bool power_jinja_to_double(struct jinja_render *r, struct jinja_value v, double *out) {
+    *out = power_jinja_as_double(v);
+    return v.type != JINJA_BIG || isfinite(*out) ||
+           power_jinja_raise(r, POWER_INVALID, "int too large to convert to float");
 }
 
 bool power_jinja_binary(struct jinja_render *r, enum jinja_op op, struct jinja_value a,
                         struct jinja_value b, struct jinja_value *out) {
     int64_t i, j;
+    double x, y;
     if (a.type == JINJA_UNDEFINED) return power_jinja_raise_undefined(r, a);
     if (b.type == JINJA_UNDEFINED && !(op == OP_MOD && a.type == JINJA_TEXT))
         return power_jinja_raise_undefined(r, b);
-    if (power_jinja_as_int(a, &i) && power_jinja_as_int(b, &j)) return int_op(r, op, i, j, out);
+    if (power_jinja_as_int(a, &i) && power_jinja_as_int(b, &j) && small_op(op, i, j, out))
+        return true;
+    if (power_jinja_is_whole(a) && power_jinja_is_whole(b))
+        return power_jinja_whole_op(r, op, a, b, out);
     if (power_jinja_is_number(a) && power_jinja_is_number(b))
-        return float_op(r, op, power_jinja_as_double(a), power_jinja_as_double(b), out);
+        return power_jinja_to_double(r, a, &x) && power_jinja_to_double(r, b, &y) &&
+               float_op(r, op, x, y, out);
     if (op == OP_MOD && a.type == JINJA_TEXT) return percent(r, a, b, out);
     if (op == OP_MUL) return repeat(r, a, b, out);
     if (op == OP_ADD && a.type == JINJA_TEXT && b.type == JINJA_TEXT)

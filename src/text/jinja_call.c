@@ -39,6 +39,9 @@ bool power_jinja_global(struct jinja_render *r, struct power_text name, struct j
         if (power_text_equal(name, power_text_of(globals[i])))
             return make_function(r, (int)i, name, NULL, out);
     }
+    if (power_text_equal(name, POWER_TEXT("self")) || power_text_equal(name, POWER_TEXT("lipsum")))
+        (void)power_jinja_raise(r, POWER_UNSUPPORTED, "\"%.*s\" is not supported", (int)name.length,
+                                name.bytes);
     return false;
 }
 
@@ -58,7 +61,8 @@ bool power_jinja_spread(struct jinja_render *r, const char *function, const char
                         size_t required, const struct jinja_args *args, struct jinja_value *out) {
     struct power_text name;
     size_t count = 0;
-    while (name_at(names, count, &name))
+    const bool by_position = strchr(names, '/') != NULL;
+    while (name_at(names, count, &name) && name.bytes[0] != '/')
         out[count++] = (struct jinja_value){.type = JINJA_MISSING};
     if (args->count > count)
         return power_jinja_raise(r, POWER_INVALID, "%s() takes at most %zu arguments (%zu given)",
@@ -69,7 +73,7 @@ bool power_jinja_spread(struct jinja_render *r, const char *function, const char
         size_t i = 0;
         while (name_at(names, i, &name) && !power_text_equal(name, args->keywords[k].name))
             i++;
-        if (i >= count || out[i].type != JINJA_MISSING)
+        if (by_position || i >= count || out[i].type != JINJA_MISSING)
             return power_jinja_raise(
                 r, POWER_INVALID, "%s() got an unexpected keyword argument '%s'", function,
                 power_quote(args->keywords[k].name.bytes, args->keywords[k].name.length).text);
@@ -103,6 +107,7 @@ static bool call_range(struct jinja_render *r, const struct jinja_args *args,
     if (bound[2] == 0) return power_jinja_raise(r, POWER_INVALID, "range() arg 3 must not be zero");
     struct jinja_list *list = power_jinja_list(r, JINJA_RANGE, 0);
     if (!list) return false;
+    memcpy(list->bounds, bound, sizeof bound);
     for (int64_t i = bound[0]; bound[2] > 0 ? i < bound[1] : i > bound[1];) {
         if (list->count == MAX_RANGE)
             return power_jinja_raise(r, POWER_LIMIT,
@@ -122,6 +127,8 @@ static bool fill_dict(struct jinja_render *r, const char *function, const struct
     if (args->count > 1)
         return power_jinja_raise(r, POWER_INVALID, "%s expected at most 1 argument, got %zu",
                                  function, args->count);
+    if (args->count && args->items[0].type == JINJA_UNDEFINED)
+        return power_jinja_raise_undefined(r, args->items[0]);
     if (args->count && args->items[0].type == JINJA_DICT) {
         const struct jinja_dict *from = args->items[0].as.dict;
         for (size_t i = 0; i < from->count; i++) {

@@ -63,10 +63,6 @@ static bool object_attribute(struct jinja_render *r, struct jinja_value v, struc
         *out = object->list->items[object->at];
         return true;
     }
-    if (object->kind == JINJA_MACRO && power_text_equal(name, POWER_TEXT("name"))) {
-        *out = power_jinja_borrow(object->name);
-        return true;
-    }
     *found = false;
     return true;
 }
@@ -78,13 +74,7 @@ static bool attribute(struct jinja_render *r, struct jinja_value v, struct power
     if (v.type == JINJA_OBJECT) {
         if (!object_attribute(r, v, name, out, found) || *found) return r->status == POWER_OK;
     }
-    if (v.type == JINJA_LIST && v.as.list->kind == JINJA_TUPLE && v.as.list->count == 2 &&
-        strcmp(v.as.list->type_name, "_GroupTuple") == 0) {
-        bool grouper = power_text_equal(name, POWER_TEXT("grouper"));
-        *found = grouper || power_text_equal(name, POWER_TEXT("list"));
-        if (*found) *out = v.as.list->items[grouper ? 0 : 1];
-        if (*found) return true;
-    }
+    if (!power_jinja_data_attribute(r, v, name, out, found) || *found) return r->status == POWER_OK;
     bool unsafe = false;
     int id = power_jinja_method_find(v, name, &unsafe);
     *found = id >= 0 || unsafe;
@@ -401,7 +391,6 @@ static bool eval_test(struct jinja_render *r, const struct jinja_node *node,
 static bool eval_unary(struct jinja_render *r, const struct jinja_node *node,
                        struct jinja_value *out) {
     struct jinja_value v;
-    int64_t i;
     if (!power_jinja_eval(r, node->a, &v)) return false;
     if (node->op == OP_NOT) {
         *out = power_jinja_bool(!power_jinja_truth(v));
@@ -411,13 +400,12 @@ static bool eval_unary(struct jinja_render *r, const struct jinja_node *node,
     if (!power_jinja_is_number(v))
         return power_jinja_raise(r, POWER_INVALID, "bad operand type for unary %s: '%s'",
                                  node->op == OP_NEG ? "-" : "+", power_jinja_type_name(v));
-    if (!power_jinja_as_int(v, &i)) {
+    if (v.type == JINJA_FLOAT) {
         *out = power_jinja_float(node->op == OP_NEG ? -v.as.f : v.as.f);
         return true;
     }
-    if (node->op == OP_NEG && __builtin_sub_overflow((int64_t)0, i, &i))
-        return power_jinja_raise(r, POWER_LIMIT, "integer is too large");
-    *out = power_jinja_int(i);
+    if (node->op == OP_NEG) return power_jinja_whole_negate(r, v, out);
+    *out = v.type == JINJA_BOOL ? power_jinja_int(v.as.b) : v;
     return true;
 }
 
@@ -509,6 +497,8 @@ static bool eval_kind(struct jinja_render *r, const struct jinja_node *node,
     case NODE_CONST:
         *out = node->value;
         return true;
+    case NODE_BIG:
+        return power_jinja_whole_parse(r, node->text, (unsigned)node->id, false, out);
     case NODE_NAME:
         return eval_name(r, node, out);
     case NODE_LIST:

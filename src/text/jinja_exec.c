@@ -420,6 +420,28 @@ static bool exec_scope(struct jinja_render *r, const struct jinja_node *node) {
     return ok;
 }
 
+/* A block sees what the template's top level set, and the scopes around it only if it is scoped. */
+static bool exec_block(struct jinja_render *r, const struct jinja_node *node) {
+    struct jinja_frame *outer = r->frame, *top = outer;
+    if (node->varargs)
+        return power_jinja_raise(r, POWER_INVALID, "required block \"%s\" not found",
+                                 power_quote(node->text.bytes, node->text.length).text);
+    while (!node->kwargs && top->parent)
+        top = top->parent;
+    if (!(r->frame = push_frame(r, top))) return false;
+    bool ok = power_jinja_hide(r, node->hidden) && power_jinja_exec(r, node->list);
+    r->frame = outer;
+    return ok;
+}
+
+static bool exec_foreign(struct jinja_render *r, const struct jinja_node *node) {
+    struct power_quoted tag = power_quote(node->text.bytes, node->text.length);
+    if (!node->a)
+        return power_jinja_raise(r, POWER_UNSUPPORTED, "\"%s\" that may be true is not supported",
+                                 tag.text);
+    return power_jinja_raise(r, POWER_INVALID, "\"%s\" finds no other templates", tag.text);
+}
+
 static bool exec_output(struct jinja_render *r, const struct jinja_node *node) {
     struct jinja_value v;
     return power_jinja_eval(r, node->a, &v) && power_jinja_str(r, v, r->out);
@@ -459,6 +481,10 @@ static bool exec_node(struct jinja_render *r, const struct jinja_node *node) {
         return exec_scope(r, node);
     case NODE_SCOPE:
         return node->flag ? exec_scope(r, node) : power_jinja_exec(r, node->list);
+    case NODE_BLOCK:
+        return exec_block(r, node);
+    case NODE_FOREIGN:
+        return exec_foreign(r, node);
     case NODE_BREAK:
         r->flow = FLOW_BREAK;
         return true;

@@ -193,12 +193,22 @@ static struct jinja_node *parentheses(struct jinja_compiler *c) {
     return node && power_jinja_expect_op(c, ")") ? node : NULL;
 }
 
+static struct jinja_node *big_integer(struct jinja_compiler *c) {
+    const struct jinja_token *t = power_jinja_take(c);
+    struct jinja_node *node = power_jinja_node(c, NODE_BIG, t);
+    if (!node) return NULL;
+    node->text = t->text;
+    node->id = (int)t->as.i;
+    return node;
+}
+
 static struct jinja_node *primary(struct jinja_compiler *c) {
     const struct jinja_token *t = power_jinja_peek(c);
     if (t->kind == TOKEN_NAME) return name_or_word(c);
     if (t->kind == TOKEN_STRING) return string(c);
     if (t->kind == TOKEN_INTEGER) return constant(c, power_jinja_take(c), power_jinja_int(t->as.i));
     if (t->kind == TOKEN_FLOAT) return constant(c, power_jinja_take(c), power_jinja_float(t->as.f));
+    if (t->kind == TOKEN_BIG) return big_integer(c);
     if (power_jinja_is_op(c, "(")) return parentheses(c);
     if (power_jinja_is_op(c, "[")) return list_literal(c);
     if (power_jinja_is_op(c, "{")) return dict_literal(c);
@@ -372,7 +382,9 @@ struct jinja_node *power_jinja_filters(struct jinja_compiler *c, struct jinja_no
 
 static bool starts_argument(const struct jinja_compiler *c) {
     const struct jinja_token *t = power_jinja_peek(c);
-    if (t->kind == TOKEN_STRING || t->kind == TOKEN_INTEGER || t->kind == TOKEN_FLOAT) return true;
+    if (t->kind == TOKEN_STRING || t->kind == TOKEN_INTEGER || t->kind == TOKEN_BIG ||
+        t->kind == TOKEN_FLOAT)
+        return true;
     if (t->kind == TOKEN_NAME)
         return !power_jinja_is_name(c, "else") && !power_jinja_is_name(c, "or") &&
                !power_jinja_is_name(c, "and") && !power_jinja_is_name(c, "is");

@@ -32,15 +32,24 @@ typedef bool (*power_jinja_filter_fn)(struct jinja_render *r, const struct jinja
     X(lower)                                                                                       \
     X(replace)                                                                                     \
     X(string)                                                                                      \
-    X(striptags) X(title) X(trim) X(truncate) X(upper) X(urlencode) X(wordcount) X(filesizeformat)
+    X(striptags) X(title) X(trim) X(truncate) X(upper) X(urlencode) X(wordcount)
+
+#define POWER_JINJA_PAGE_FILTERS(X) X(filesizeformat) X(wordwrap) X(xmlattr)
+#define POWER_JINJA_NUMBER_FILTERS(X) X(abs) X(float) X(int) X(round)
 
 #define POWER_JINJA_DECLARE(name)                                                                  \
     bool power_jinja_filter_##name(struct jinja_render *r, const struct jinja_args *args,          \
                                    struct jinja_value *out);
 POWER_JINJA_SEQUENCE_FILTERS(POWER_JINJA_DECLARE)
 POWER_JINJA_TEXT_FILTERS(POWER_JINJA_DECLARE)
+POWER_JINJA_NUMBER_FILTERS(POWER_JINJA_DECLARE)
+POWER_JINJA_PAGE_FILTERS(POWER_JINJA_DECLARE)
 #undef POWER_JINJA_DECLARE
 
+/* Text as float() takes it; false when it is no number. */
+bool power_jinja_float_of_text(struct power_text text, double *out);
+/* Of a decimal digit of any script, else -1. */
+int power_jinja_digit_value(uint32_t code);
 /* a.b.0: looked up part by part; MISSING or NONE as `attribute` gives the value itself. */
 bool power_jinja_dotted(struct jinja_render *r, struct jinja_value v, struct jinja_value attribute,
                         const struct jinja_value *fallback, struct jinja_value *out);

@@ -235,10 +235,11 @@ static bool merge_sort(struct sorter *s, size_t n, uint32_t **out_order) {
 
 /* a or a,b,c: one key or a list of keys */
 static bool sort_key(struct jinja_render *r, struct jinja_value item, struct jinja_value attribute,
-                     bool case_sensitive, struct jinja_value *out) {
+                     bool case_sensitive, const struct jinja_value *fallback,
+                     struct jinja_value *out) {
     bool many = attribute.type == JINJA_TEXT && memchr(attribute.as.text, ',', attribute.length);
     if (!many)
-        return power_jinja_dotted(r, item, attribute, NULL, out) &&
+        return power_jinja_dotted(r, item, attribute, fallback, out) &&
                fold(r, *out, case_sensitive, out);
     struct jinja_list *keys = power_jinja_list(r, JINJA_PLAIN_LIST, 0);
     struct power_text rest = power_jinja_text(attribute);
@@ -260,14 +261,16 @@ static bool sort_key(struct jinja_render *r, struct jinja_value item, struct jin
 
 static bool sorted(struct jinja_render *r, const struct jinja_list *list,
                    struct jinja_value attribute, bool case_sensitive, bool reverse,
-                   struct jinja_list **out, struct jinja_value **out_keys) {
+                   const struct jinja_value *fallback, struct jinja_list **out,
+                   struct jinja_value **out_keys) {
     struct sorter s = {.r = r, .reverse = reverse, .equal_first = out_keys == NULL};
     uint32_t *order = NULL;
     s.keys = power_arena_alloc(&r->arena, list->count + 1, sizeof *s.keys);
     *out = power_jinja_list(r, JINJA_PLAIN_LIST, list->count);
     if (!s.keys || !*out) return power_jinja_no_memory(r);
     for (size_t i = 0; i < list->count; i++) {
-        if (!sort_key(r, list->items[i], attribute, case_sensitive, &s.keys[i])) return false;
+        if (!sort_key(r, list->items[i], attribute, case_sensitive, fallback, &s.keys[i]))
+            return false;
     }
     if (!merge_sort(&s, list->count, &order) || !order) return false;
     struct jinja_value *keys = power_arena_alloc(&r->arena, list->count + 1, sizeof *keys);
@@ -287,7 +290,7 @@ bool power_jinja_filter_sort(struct jinja_render *r, const struct jinja_args *ar
     struct jinja_list *list, *result;
     if (!power_jinja_spread(r, "sort", "value,reverse,case_sensitive,attribute", 1, args, given) ||
         !power_jinja_iterate(r, given[0], &list) ||
-        !sorted(r, list, given[3], given_true(given[2]), given_true(given[1]), &result, NULL))
+        !sorted(r, list, given[3], given_true(given[2]), given_true(given[1]), NULL, &result, NULL))
         return false;
     *out = power_jinja_of_list(result);
     return true;
@@ -312,7 +315,7 @@ bool power_jinja_filter_dictsort(struct jinja_render *r, const struct jinja_args
             return false;
     }
     if (!sorted(r, list, power_jinja_int(by_value), given_true(given[1]), given_true(given[3]),
-                &result, NULL))
+                NULL, &result, NULL))
         return false;
     *out = power_jinja_of_list(result);
     return true;
@@ -382,7 +385,7 @@ bool power_jinja_filter_groupby(struct jinja_render *r, const struct jinja_args 
         !power_jinja_spread(r, "groupby", "value,attribute,default,case_sensitive", 2, args,
                             given) ||
         !power_jinja_iterate(r, given[0], &list) ||
-        !sorted(r, list, given[1], given_true(given[3]), false, &list, &keys))
+        !sorted(r, list, given[1], given_true(given[3]), false, &given[2], &list, &keys))
         return false;
     for (size_t i = 0; i < list->count; i++) {
         if (i == 0 || !power_jinja_equal(keys[i], keys[i - 1])) {

@@ -106,7 +106,7 @@ bool power_jinja_filter_format(struct jinja_render *r, const struct jinja_args *
         rest.count = 1;
     }
     rest.n_keywords = 0;
-    return power_jinja_percent(r, power_jinja_text(format), &rest, out);
+    return power_jinja_percent(r, power_jinja_text(format), &rest, args->n_keywords > 0, out);
 }
 
 /* Words begin after white space, '-' and opening brackets. */
@@ -295,36 +295,4 @@ bool power_jinja_filter_wordcount(struct jinja_render *r, const struct jinja_arg
     }
     *out = power_jinja_int(n);
     return true;
-}
-
-bool power_jinja_filter_filesizeformat(struct jinja_render *r, const struct jinja_args *args,
-                                       struct jinja_value *out) {
-    static const char *const units[2][8] = {
-        {"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"},
-        {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"}};
-    struct jinja_value given[2], f;
-    struct jinja_args one = {.items = given, .count = 1};
-    if (!power_jinja_spread(r, "filesizeformat", "value,binary", 1, args, given) ||
-        !power_jinja_filter(r, power_jinja_filter_find(POWER_TEXT("float")), &one, &f))
-        return false;
-    if (!power_jinja_equal(f, power_jinja_float(0)) || !power_jinja_is_number(given[0])) {
-        /* what is not a number became 0.0: only a text that says so may */
-        struct jinja_value one_and[2] = {given[0], power_jinja_float(1)};
-        struct jinja_args again = {.items = one_and, .count = 2};
-        if (!power_jinja_filter(r, power_jinja_filter_find(POWER_TEXT("float")), &again,
-                                &one_and[0]))
-            return false;
-        if (!power_jinja_equal(f, one_and[0]))
-            return power_jinja_raise(r, POWER_INVALID, "could not convert to a number");
-    }
-    bool binary = given[1].type != JINJA_MISSING && power_jinja_truth(given[1]);
-    double base = binary ? 1024 : 1000, bytes = power_jinja_as_double(f), unit = base;
-    char text[64];
-    snprintf(text, sizeof text, bytes == 1 ? "1 Byte" : "%lld Bytes", (long long)bytes);
-    for (int i = 0; bytes >= base && i < 8; i++) {
-        snprintf(text, sizeof text, "%.1f %s", bytes / unit, units[binary][i]);
-        if (bytes < unit * base) break;
-        unit *= base;
-    }
-    return power_jinja_copy(r, power_text_of(text), out);
 }

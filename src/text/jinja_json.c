@@ -7,6 +7,7 @@
 
 #include "text/jinja.h"
 #include "text/json.h"
+#include "text/utf8.h"
 
 /* ---- reading ---- */
 
@@ -26,19 +27,12 @@ static bool json_failed(struct builder *b) {
 static bool read_number(struct builder *b, struct jinja_value *out) {
     struct power_text n = b->json.value;
     bool negative = n.bytes[0] == '-', whole = true;
-    int64_t value = 0;
+    double f;
     for (size_t i = negative; i < n.length && whole; i++)
         whole = n.bytes[i] >= '0' && n.bytes[i] <= '9';
-    for (size_t i = negative; i < n.length && whole; i++) {
-        int64_t digit = n.bytes[i] - '0';
-        if (__builtin_mul_overflow(value, (int64_t)10, &value) ||
-            __builtin_add_overflow(value, negative ? -digit : digit, &value))
-            return power_jinja_raise(b->r, POWER_LIMIT, "variables: integer \"%s\" is too large",
-                                     power_quote(n.bytes, n.length).text);
-    }
-    *out = power_jinja_int(value);
-    if (whole) return true;
-    double f;
+    if (whole)
+        return power_jinja_whole_parse(
+            b->r, (struct power_text){n.bytes + negative, n.length - negative}, 10, negative, out);
     if (!power_jinja_parse_double(n, &f))
         return power_jinja_raise(b->r, POWER_LIMIT, "variables: number \"%s\" is too long",
                                  power_quote(n.bytes, n.length).text);
@@ -122,7 +116,7 @@ bool power_jinja_from_json(struct jinja_render *r, struct power_text text, bool 
 struct writer {
     struct jinja_render *r;
     struct jinja_buffer *out;
-    bool indented, sort_keys;
+    bool indented, sort_keys, ascii;
     struct power_text indent;     /* one level */
     struct power_text item, pair; /* separators */
     unsigned level;
@@ -132,20 +126,32 @@ static bool put(struct writer *w, struct power_text text) {
     return power_jinja_put(w->r, w->out, text);
 }
 
+/* Beyond ASCII as \\uXXXX, in pairs beyond 16 bits; 0x7F stays as it is. */
+static void ascii_escape(uint32_t code, char out[16]) {
+    if (code < 0x10000) {
+        snprintf(out, 16, "\\u%04x", code);
+        return;
+    }
+    code -= 0x10000;
+    snprintf(out, 16, "\\u%04x\\u%04x", 0xD800 + (code >> 10), 0xDC00 + (code & 0x3FF));
+}
+
 static bool put_string(struct writer *w, struct power_text text) {
     bool ok = put(w, POWER_TEXT("\""));
     size_t plain = 0;
     for (size_t i = 0; ok && i < text.length; i++) {
         unsigned char c = (unsigned char)text.bytes[i];
-        if (c >= 0x20 && c != '"' && c != '\\') continue;
-        char escape[8];
+        if (c >= 0x20 && c != '"' && c != '\\' && (c < 0x80 || !w->ascii)) continue;
+        char escape[16];
+        size_t length = 1;
         const char *found = c ? strchr("\"\\\n\r\t\b\f", c) : NULL;
         if (found)
             snprintf(escape, sizeof escape, "\\%c", "\"\\nrtbf"[found - "\"\\\n\r\t\b\f"]);
         else
-            snprintf(escape, sizeof escape, "\\u%04x", c);
+            ascii_escape(power_utf8_get(text, i, &length, NULL), escape);
         ok = put(w, (struct power_text){text.bytes + plain, i - plain}) &&
              put(w, power_text_of(escape));
+        i += length - 1;
         plain = i + 1;
     }
     return ok && put(w, (struct power_text){text.bytes + plain, text.length - plain}) &&
@@ -154,10 +160,7 @@ static bool put_string(struct writer *w, struct power_text text) {
 
 static bool put_number(struct writer *w, struct jinja_value v) {
     char text[40];
-    if (v.type == JINJA_INT) {
-        snprintf(text, sizeof text, "%lld", (long long)v.as.i);
-        return put(w, power_text_of(text));
-    }
+    if (v.type != JINJA_FLOAT) return power_jinja_repr(w->r, v, w->out);
     if (isnan(v.as.f)) return put(w, POWER_TEXT("NaN"));
     if (isinf(v.as.f)) return put(w, v.as.f < 0 ? POWER_TEXT("-Infinity") : POWER_TEXT("Infinity"));
     (void)power_jinja_float_text(v.as.f, text);
@@ -188,7 +191,7 @@ static bool put_key(struct writer *w, struct jinja_value key) {
     if (key.type == JINJA_NONE) return put(w, POWER_TEXT("\"null\""));
     if (key.type == JINJA_BOOL)
         return put(w, key.as.b ? POWER_TEXT("\"true\"") : POWER_TEXT("\"false\""));
-    if (key.type != JINJA_INT && key.type != JINJA_FLOAT)
+    if (!power_jinja_is_number(key))
         return power_jinja_raise(w->r, POWER_INVALID,
                                  "keys must be str, int, float, bool or None, not %s",
                                  power_jinja_type_name(key));
@@ -247,6 +250,7 @@ static bool put_kind(struct writer *w, struct jinja_value v) {
     case JINJA_BOOL:
         return put(w, v.as.b ? POWER_TEXT("true") : POWER_TEXT("false"));
     case JINJA_INT:
+    case JINJA_BIG:
     case JINJA_FLOAT:
         return put_number(w, v);
     case JINJA_TEXT:
@@ -274,8 +278,7 @@ static bool read_options(struct writer *w, const struct jinja_value given[5]) {
     struct jinja_value indent = given[2], separators = given[3];
     int64_t width = 0;
     w->sort_keys = given[4].type != JINJA_MISSING && power_jinja_truth(given[4]);
-    if (given[1].type != JINJA_MISSING && power_jinja_truth(given[1]))
-        return power_jinja_raise(w->r, POWER_UNSUPPORTED, "tojson: ensure_ascii is not supported");
+    w->ascii = given[1].type != JINJA_MISSING && power_jinja_truth(given[1]);
     if (indent.type != JINJA_MISSING && indent.type != JINJA_NONE) {
         w->indented = true;
         w->item = POWER_TEXT(",");

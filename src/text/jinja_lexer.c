@@ -159,6 +159,10 @@ static bool read_raw(struct lexer *l, size_t start) {
         moved(l, end);
         return add_data(l, start, data);
     }
+    if (start == l->source.length) { /* nothing behind it: Jinja2 does not miss the end */
+        moved(l, start);
+        return true;
+    }
     return fail(l, start, "missing end of raw directive");
 }
 
@@ -254,13 +258,22 @@ static size_t digits(const struct lexer *l, size_t at, unsigned base) {
     return at;
 }
 
+static bool put_big(struct lexer *l, size_t from, size_t body, size_t end, unsigned base) {
+    struct jinja_token *token = add(l, TOKEN_BIG, from, end);
+    if (!token) return false;
+    token->text = (struct power_text){l->source.bytes + body, end - body};
+    token->as.i = base;
+    moved(l, end);
+    return true;
+}
+
 static bool put_integer(struct lexer *l, size_t from, size_t body, size_t end, unsigned base) {
     int64_t value = 0;
     for (size_t i = body; i < end; i++) {
         if (l->source.bytes[i] == '_') continue;
         if (__builtin_mul_overflow(value, (int64_t)base, &value) ||
             __builtin_add_overflow(value, (int64_t)hex_digit(l->source.bytes[i]), &value))
-            return fail(l, from, "integer is too large");
+            return put_big(l, from, body, end, base);
     }
     struct jinja_token *token = add(l, TOKEN_INTEGER, from, end);
     if (!token) return false;

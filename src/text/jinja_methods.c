@@ -48,6 +48,12 @@ enum method {
     M_TITLE,
     M_UPPER,
     M_ZFILL,
+    M_FORMAT_MAP,
+    M_ISIDENTIFIER,
+    M_ISPRINTABLE,
+    M_ENCODE,
+    M_MAKETRANS,
+    M_TRANSLATE,
     M_TEXT_END,
     M_GET,
     M_KEYS,
@@ -61,21 +67,86 @@ enum method {
     M_LIST_END,
     M_CYCLE_NEXT,
     M_CYCLE_RESET,
+    M_CYCLE_END,
+    M_BIT_LENGTH,
+    M_BIT_COUNT,
+    M_AS_INTEGER_RATIO,
+    M_TO_BYTES,
+    M_CONJUGATE,
+    M_IS_INTEGER,
+    M_HEX,
     M_END
 };
 
-static const char *const names[] = {
-    "capitalize",   "casefold", "center",    "count",     "endswith",
-    "expandtabs",   "find",     "format",    "index",     "isalnum",
-    "isalpha",      "isascii",  "isdecimal", "isdigit",   "islower",
-    "isnumeric",    "isspace",  "istitle",   "isupper",   "join",
-    "ljust",        "lower",    "lstrip",    "partition", "removeprefix",
-    "removesuffix", "replace",  "rfind",     "rindex",    "rjust",
-    "rpartition",   "rsplit",   "rstrip",    "split",     "splitlines",
-    "startswith",   "strip",    "swapcase",  "title",     "upper",
-    "zfill",        "",         "get",       "keys",      "values",
-    "items",        "copy",     "",          "count",     "index",
-    "copy",         "",         "next",      "reset",     ""};
+static const char *const names[] = {"capitalize",
+                                    "casefold",
+                                    "center",
+                                    "count",
+                                    "endswith",
+                                    "expandtabs",
+                                    "find",
+                                    "format",
+                                    "index",
+                                    "isalnum",
+                                    "isalpha",
+                                    "isascii",
+                                    "isdecimal",
+                                    "isdigit",
+                                    "islower",
+                                    "isnumeric",
+                                    "isspace",
+                                    "istitle",
+                                    "isupper",
+                                    "join",
+                                    "ljust",
+                                    "lower",
+                                    "lstrip",
+                                    "partition",
+                                    "removeprefix",
+                                    "removesuffix",
+                                    "replace",
+                                    "rfind",
+                                    "rindex",
+                                    "rjust",
+                                    "rpartition",
+                                    "rsplit",
+                                    "rstrip",
+                                    "split",
+                                    "splitlines",
+                                    "startswith",
+                                    "strip",
+                                    "swapcase",
+                                    "title",
+                                    "upper",
+                                    "zfill",
+                                    "format_map",
+                                    "isidentifier",
+                                    "isprintable",
+                                    "encode",
+                                    "maketrans",
+                                    "translate",
+                                    "",
+                                    "get",
+                                    "keys",
+                                    "values",
+                                    "items",
+                                    "copy",
+                                    "",
+                                    "count",
+                                    "index",
+                                    "copy",
+                                    "",
+                                    "next",
+                                    "reset",
+                                    "",
+                                    "bit_length",
+                                    "bit_count",
+                                    "as_integer_ratio",
+                                    "to_bytes",
+                                    "conjugate",
+                                    "is_integer",
+                                    "hex",
+                                    ""};
 
 static bool one_of(struct power_text name, const char *const *list, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -113,6 +184,10 @@ int power_jinja_method_find(struct jinja_value self, struct power_text name, boo
         to = self.as.list->kind == JINJA_PLAIN_LIST ? M_LIST_END : M_LIST_COPY;
     } else if (self.type == JINJA_OBJECT && self.as.object->kind == JINJA_CYCLER) {
         from = M_CYCLE_NEXT;
+        to = M_CYCLE_END;
+    } else if (power_jinja_is_number(self)) {
+        from = self.type == JINJA_FLOAT ? M_AS_INTEGER_RATIO : M_BIT_LENGTH;
+        to = self.type == JINJA_FLOAT ? M_END : M_IS_INTEGER;
     }
     for (int i = from; i < to; i++) {
         if (power_text_equal(name, power_text_of(names[i]))) return i;
@@ -132,7 +207,11 @@ static bool need_text(struct jinja_render *r, int id, struct jinja_value v) {
 static bool int_or(struct jinja_render *r, int id, struct jinja_value v, int64_t fallback,
                    int64_t *out) {
     *out = fallback;
-    if (v.type == JINJA_MISSING || v.type == JINJA_NONE || power_jinja_as_int(v, out)) return true;
+    if (v.type == JINJA_MISSING || v.type == JINJA_NONE) return true;
+    if (power_jinja_is_whole(v)) {
+        *out = power_jinja_whole_clamp(v);
+        return true;
+    }
     if (v.type == JINJA_UNDEFINED) return power_jinja_raise_undefined(r, v);
     return power_jinja_raise(r, POWER_INVALID, "%s() argument must be int, not %s", names[id],
                              power_jinja_type_name(v));
@@ -179,15 +258,19 @@ static bool remove_affix(struct jinja_render *r, int id, struct power_text self,
 /* The part of the text between two indices in code points, as slices count them. */
 static bool part_of(struct jinja_render *r, int id, struct power_text self,
                     struct jinja_value start, struct jinja_value end, struct power_text *out,
-                    size_t *out_offset) {
+                    size_t *out_offset, bool *out_inside) {
     int64_t from, to, count;
     *out = self;
     *out_offset = 0;
+    *out_inside = true;
     if (start.type == JINJA_MISSING && end.type == JINJA_MISSING) return true;
     count = (int64_t)power_utf8_count(self);
     if (!int_or(r, id, start, 0, &from) || !int_or(r, id, end, count, &to)) return false;
-    from = from < 0 ? (from + count < 0 ? 0 : from + count) : from > count ? count : from;
-    to = to < 0 ? (to + count < 0 ? 0 : to + count) : to > count ? count : to;
+    const bool beyond = from > count;
+    from = from < 0 ? (from < -count ? 0 : from + count) : from > count ? count : from;
+    to = to < 0 ? (to < -count ? 0 : to + count) : to > count ? count : to;
+    /* nothing is found behind the end, not even the empty text */
+    *out_inside = !beyond && to >= from;
     if (to < from) to = from;
     size_t a = power_jinja_offset(self, (size_t)from), b = power_jinja_offset(self, (size_t)to);
     *out = (struct power_text){self.bytes + a, b - a};
@@ -199,8 +282,9 @@ static bool affixed(struct jinja_render *r, int id, struct power_text self,
                     const struct jinja_args *args, struct jinja_value *out) {
     struct jinja_value given[3];
     size_t offset;
+    bool inside;
     if (!power_jinja_spread(r, names[id], "affix,start,end", 1, args, given) ||
-        !part_of(r, id, self, given[1], given[2], &self, &offset))
+        !part_of(r, id, self, given[1], given[2], &self, &offset, &inside))
         return false;
     bool found = false,
          tuple = given[0].type == JINJA_LIST && given[0].as.list->kind == JINJA_TUPLE;
@@ -208,7 +292,7 @@ static bool affixed(struct jinja_render *r, int id, struct power_text self,
     for (size_t i = 0; i < n && !found; i++) {
         struct jinja_value affix = tuple ? given[0].as.list->items[i] : given[0];
         if (!need_text(r, id, affix)) return false;
-        found = has_affix(self, power_jinja_text(affix), id == M_STARTSWITH);
+        found = inside && has_affix(self, power_jinja_text(affix), id == M_STARTSWITH);
     }
     *out = power_jinja_bool(found);
     return true;
@@ -229,8 +313,10 @@ static bool find(struct jinja_render *r, int id, struct power_text self,
     struct jinja_value given[3];
     struct power_text part;
     size_t offset;
+    bool inside;
     if (!power_jinja_spread(r, names[id], "sub,start,end", 1, args, given) ||
-        !need_text(r, id, given[0]) || !part_of(r, id, self, given[1], given[2], &part, &offset) ||
+        !need_text(r, id, given[0]) ||
+        !part_of(r, id, self, given[1], given[2], &part, &offset, &inside) ||
         !power_jinja_steps(r, part.length / 16))
         return false;
     struct power_text what = power_jinja_text(given[0]);
@@ -238,6 +324,7 @@ static bool find(struct jinja_render *r, int id, struct power_text self,
     /* The search from the end compares at every place. */
     if (last && !power_jinja_steps(r, part.length / 16 * (what.length / 64))) return false;
     size_t at = last ? find_last(part, what) : power_jinja_find(part, what, 0);
+    if (!inside) at = SIZE_MAX;
     if (at == SIZE_MAX && (id == M_INDEX || id == M_RINDEX))
         return power_jinja_raise(r, POWER_INVALID, "substring not found");
     *out = power_jinja_int(-1);
@@ -251,12 +338,14 @@ static bool count(struct jinja_render *r, int id, struct power_text self,
                   const struct jinja_args *args, struct jinja_value *out) {
     struct jinja_value given[3];
     size_t offset;
+    bool inside;
     if (!power_jinja_spread(r, names[id], "sub,start,end", 1, args, given) ||
-        !need_text(r, id, given[0]) || !part_of(r, id, self, given[1], given[2], &self, &offset) ||
+        !need_text(r, id, given[0]) ||
+        !part_of(r, id, self, given[1], given[2], &self, &offset, &inside) ||
         !power_jinja_steps(r, self.length / 16))
         return false;
     struct power_text what = power_jinja_text(given[0]);
-    int64_t n = what.length ? 0 : (int64_t)power_utf8_count(self) + 1;
+    int64_t n = what.length || !inside ? 0 : (int64_t)power_utf8_count(self) + 1;
     for (size_t at = 0; what.length && (at = power_jinja_find(self, what, at)) != SIZE_MAX;) {
         n++;
         at += what.length;
@@ -502,6 +591,10 @@ static bool is_kind(int id, struct power_char c) {
         return power_jinja_is_space(c.code);
     case M_ISASCII:
         return c.code < 0x80;
+    case M_ISPRINTABLE:
+        return power_jinja_is_printable(c.code);
+    case M_ISIDENTIFIER:
+        return power_jinja_is_name_part(c.code, false);
     default:
         return c.class & POWER_CLASS_N; /* isdigit, isdecimal, isnumeric */
     }
@@ -526,7 +619,11 @@ static bool predicate(struct jinja_render *r, int id, struct power_text self,
                       const struct jinja_args *args, struct jinja_value *out) {
     if (args->count || args->n_keywords)
         return power_jinja_raise(r, POWER_INVALID, "%s() takes no arguments", names[id]);
-    bool ok = self.length > 0 || id == M_ISASCII;
+    bool ok = self.length > 0 || id == M_ISASCII || id == M_ISPRINTABLE;
+    if (ok && id == M_ISIDENTIFIER) {
+        struct power_char first = power_char_at(self, 0);
+        ok = power_jinja_is_name_part(first.code, true);
+    }
     if (id == M_ISLOWER || id == M_ISUPPER || id == M_ISTITLE) {
         ok = cased(id, self);
     } else {
@@ -614,6 +711,21 @@ static bool list_method(struct jinja_render *r, struct jinja_value self, int id,
 
 /* ---- all ---- */
 
+static bool not_supported(struct jinja_render *r, int id) {
+    return power_jinja_raise(r, POWER_UNSUPPORTED, "method \"%s\" is not supported", names[id]);
+}
+
+static bool format_map(struct jinja_render *r, struct jinja_value self,
+                       const struct jinja_args *args, struct jinja_value *out) {
+    struct jinja_value mapping;
+    if (!power_jinja_spread(r, "format_map", "mapping,/", 1, args, &mapping)) return false;
+    if (mapping.type != JINJA_DICT)
+        return power_jinja_raise(r, POWER_INVALID, "format_map() takes a mapping, not %s",
+                                 power_jinja_type_name(mapping));
+    struct jinja_args none = {0};
+    return power_jinja_str_format(r, self, &none, mapping.as.dict, out);
+}
+
 static bool text_method(struct jinja_render *r, int id, struct power_text self,
                         const struct jinja_args *args, struct jinja_value *out) {
     switch (id) {
@@ -654,7 +766,13 @@ static bool text_method(struct jinja_render *r, int id, struct power_text self,
     case M_EXPANDTABS:
         return expandtabs(r, id, self, args, out);
     case M_FORMAT:
-        return power_jinja_str_format(r, self, args, out);
+        return power_jinja_str_format(r, text_value(self), args, NULL, out);
+    case M_FORMAT_MAP:
+        return format_map(r, text_value(self), args, out);
+    case M_ENCODE:
+    case M_MAKETRANS:
+    case M_TRANSLATE:
+        return not_supported(r, id);
     case M_LOWER:
     case M_UPPER:
     case M_TITLE:
@@ -695,6 +813,8 @@ static bool markup_method(struct jinja_render *r, struct jinja_value self, int i
     bool looks = id == M_STARTSWITH || id == M_ENDSWITH || id == M_FIND || id == M_RFIND ||
                  id == M_INDEX || id == M_RINDEX || id == M_COUNT || id == M_SPLIT ||
                  id == M_RSPLIT || id == M_PARTITION || id == M_RPARTITION || id == M_SPLITLINES;
+    if (id == M_FORMAT) return power_jinja_str_format(r, self, args, NULL, out);
+    if (id == M_FORMAT_MAP) return format_map(r, self, args, out);
     if (!looks && !escape_args(r, id, &escaped)) return false;
     if (!text_method(r, id, power_jinja_text(self), &escaped, out)) return false;
     if (out->type == JINJA_TEXT) out->markup = true;
@@ -719,6 +839,11 @@ bool power_jinja_method(struct jinja_render *r, struct jinja_value self, int id,
     if (self.type == JINJA_DICT) return dict_method(r, self, id, args, out);
     if (self.type == JINJA_LIST) return list_method(r, self, id, args, out);
     if (self.type == JINJA_OBJECT) return cycle_method(self.as.object, id, out);
+    if (power_jinja_is_number(self)) {
+        if (id == M_AS_INTEGER_RATIO || id == M_TO_BYTES || id == M_HEX)
+            return not_supported(r, id);
+        return power_jinja_number_method(r, self, names[id], args, out);
+    }
     if (self.markup) return markup_method(r, self, id, args, out);
     return text_method(r, id, power_jinja_text(self), args, out);
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Job: statements of a template to a syntax tree. Input: tokens. Output: lists of nodes.
  * Threads: compiling one. Bounds: nesting of at most POWER_JINJA_MAX_EXPRESSION.
- * Templates that would need others (extends, include, import) are refused by the tag's name. */
+ * Tags that would need other templates (extends, include, import) are read and fail when they are
+ * reached, as in Jinja2 without a loader. */
 #include "text/jinja.h"
+
+#define MAX_BLOCKS 1000
 
 static struct jinja_node *body(struct jinja_compiler *c, const char *const *ends, bool *ok);
 
@@ -177,6 +180,11 @@ static bool read_parameters(struct jinja_compiler *c, struct jinja_node *node) {
             return power_jinja_syntax(c, p->line, p->column,
                                       "non-default argument follows default argument");
         }
+        for (const struct jinja_node *q = node->other; q; q = q->next) {
+            if (power_text_equal(q->text, p->text))
+                return power_jinja_syntax(c, p->line, p->column, "parameter \"%s\" twice",
+                                          power_quote(p->text.bytes, p->text.length).text);
+        }
         if (!(*tail = power_jinja_seal(c, p))) return false;
         tail = &p->next;
     }
@@ -236,21 +244,126 @@ static bool read_with(struct jinja_compiler *c, struct jinja_node *node) {
     return expect_block_end(c) && body_until(c, "endwith", &node->list);
 }
 
+/* The caller of a call block: a scope of its own, which loop controls do not leave. */
 static bool read_generation(struct jinja_compiler *c, struct jinja_node *node) {
-    return expect_block_end(c) && body_until(c, "endgeneration", &node->list);
+    unsigned loops = c->loops;
+    c->loops = 0;
+    bool ok = expect_block_end(c) && body_until(c, "endgeneration", &node->list);
+    c->loops = loops;
+    return ok;
+}
+
+/* Only white space and comments may stand in a required block. */
+static bool is_blank(const struct jinja_node *list) {
+    for (; list; list = list->next) {
+        if (list->kind != NODE_DATA) return false;
+        if (power_jinja_strip(list->text, NULL, 3).length) return false;
+    }
+    return true;
+}
+
+static bool remember_block(struct jinja_compiler *c, struct jinja_node *node) {
+    for (const struct jinja_node *n = c->blocks; n; n = n->other) {
+        if (power_text_equal(n->text, node->text))
+            return power_jinja_syntax(c, node->line, node->column, "block \"%s\" defined twice",
+                                      power_quote(node->text.bytes, node->text.length).text);
+    }
+    if (++c->n_blocks > MAX_BLOCKS)
+        return power_jinja_syntax(c, node->line, node->column, "more than %d blocks", MAX_BLOCKS);
+    node->other = c->blocks;
+    c->blocks = node;
+    return true;
 }
 
 static bool read_block(struct jinja_compiler *c, struct jinja_node *node) {
-    if (!expect_name(c, &node->text)) return false;
-    while (power_jinja_skip_name(c, "scoped") || power_jinja_skip_name(c, "required"))
-        ;
     const char *ends[] = {"endblock", NULL};
+    unsigned loops = c->loops;
+    if (!expect_name(c, &node->text) || !remember_block(c, node)) return false;
+    if (power_jinja_is_op(c, "-"))
+        return power_jinja_syntax(c, node->line, node->column, "a block's name has no hyphens");
+    node->kwargs = power_jinja_skip_name(c, "scoped");
+    node->varargs = power_jinja_skip_name(c, "required");
     bool ok = expect_block_end(c);
+    c->loops = 0;
     if (ok) node->list = body(c, ends, &ok);
+    c->loops = loops;
     if (!ok) return false;
+    if (node->varargs && !is_blank(node->list))
+        return power_jinja_syntax(c, node->line, node->column,
+                                  "required blocks can only contain comments or white space");
     c->at++;
-    (void)power_jinja_skip_name(c, "endblock");
-    if (power_jinja_peek(c)->kind == TOKEN_NAME) c->at++; /* its name again */
+    if (power_jinja_peek(c)->kind == TOKEN_NAME &&
+        power_text_equal(power_jinja_peek(c)->text, node->text))
+        c->at++; /* its name again */
+    return expect_block_end(c);
+}
+
+/* [with context] or [without context] */
+static void skip_context(struct jinja_compiler *c) {
+    const struct jinja_token *t = power_jinja_peek(c);
+    if (!power_jinja_is_name(c, "with") && !power_jinja_is_name(c, "without")) return;
+    if (t[1].kind == TOKEN_NAME && power_text_equal(t[1].text, POWER_TEXT("context"))) c->at += 2;
+}
+
+/* a or a as b, ...; the names begin undefined */
+static bool read_imported(struct jinja_compiler *c) {
+    struct power_text name;
+    bool more = true;
+    for (size_t n = 0; more; n++) {
+        const struct jinja_token *t = power_jinja_peek(c);
+        if (!expect_name(c, &name)) return false;
+        if (name.bytes[0] == '_')
+            return power_jinja_syntax(c, t->line, t->column,
+                                      "names starting with an underline can not be imported");
+        if (power_jinja_skip_name(c, "as") && !expect_name(c, &name)) return false;
+        skip_context(c);
+        more = power_jinja_skip_op(c, ",");
+    }
+    return true;
+}
+
+/* include, import, from, extends: their grammar is read; no loader exists. */
+static bool read_foreign(struct jinja_compiler *c, struct jinja_node *node) {
+    struct power_text tag = c->tokens.items[c->at - 1].text, name;
+    node->text = tag;
+    if (!(node->a = power_jinja_expression(c, true))) return false;
+    if (power_text_equal(tag, POWER_TEXT("include"))) {
+        if (power_jinja_skip_name(c, "ignore") && !power_jinja_skip_name(c, "missing"))
+            return power_jinja_unexpected(c) != NULL;
+        skip_context(c);
+    } else if (power_text_equal(tag, POWER_TEXT("import"))) {
+        if (!power_jinja_skip_name(c, "as") || !expect_name(c, &name))
+            return power_jinja_unexpected(c) != NULL;
+        skip_context(c);
+    } else if (power_text_equal(tag, POWER_TEXT("from"))) {
+        if (!power_jinja_skip_name(c, "import")) return power_jinja_unexpected(c) != NULL;
+        if (!read_imported(c)) return false;
+    }
+    return expect_block_end(c);
+}
+
+/* Escaping can be switched off, where it is already. */
+static bool read_autoescape(struct jinja_compiler *c, struct jinja_node *node) {
+    node->text = c->tokens.items[c->at - 1].text;
+    if (!(node->a = power_jinja_expression(c, true)) || !expect_block_end(c) ||
+        !body_until(c, "endautoescape", &node->list))
+        return false;
+    bool off = node->a->kind == NODE_CONST && !power_jinja_truth(node->a->value);
+    if (off) node->kind = NODE_SCOPE;
+    node->a = NULL;
+    return true;
+}
+
+/* print a, b */
+static bool read_print(struct jinja_compiler *c, struct jinja_node *node) {
+    struct jinja_node **tail = &node->list;
+    while (power_jinja_peek(c)->kind != TOKEN_BLOCK_END) {
+        if (node->list && !power_jinja_expect_op(c, ",")) return false;
+        struct jinja_node *part = power_jinja_node(c, NODE_OUTPUT, power_jinja_peek(c));
+        if (!part || !(part->a = power_jinja_expression(c, true))) return false;
+        if (!(*tail = power_jinja_seal(c, part))) return false;
+        tail = &part->next;
+    }
     return expect_block_end(c);
 }
 
@@ -272,14 +385,20 @@ static const struct {
             {"filter", NODE_FILTER_BLOCK, read_filter},
             {"with", NODE_WITH, read_with},
             {"generation", NODE_SCOPE, read_generation},
-            {"block", NODE_SCOPE, read_block},
+            {"block", NODE_BLOCK, read_block},
+            {"include", NODE_FOREIGN, read_foreign},
+            {"import", NODE_FOREIGN, read_foreign},
+            {"from", NODE_FOREIGN, read_foreign},
+            {"extends", NODE_FOREIGN, read_foreign},
+            {"autoescape", NODE_FOREIGN, read_autoescape},
+            {"print", NODE_SCOPE, read_print},
             {"break", NODE_BREAK, read_loop_control},
             {"continue", NODE_CONTINUE, read_loop_control}};
 
 /* Tags whose content is a frame of its own: there an unknown filter is an error at once. */
 static bool begins_frame(enum jinja_kind kind) {
     return kind == NODE_FILTER_BLOCK || kind == NODE_WITH || kind == NODE_SCOPE ||
-           kind == NODE_MACRO;
+           kind == NODE_BLOCK || kind == NODE_MACRO;
 }
 
 static struct jinja_node *statement(struct jinja_compiler *c) {
@@ -293,8 +412,7 @@ static struct jinja_node *statement(struct jinja_compiler *c) {
         struct jinja_node *node = power_jinja_node(c, tags[i].kind, t);
         c->at++;
         if (node) node->flag = false;
-        /* a generation block has no scope of its own */
-        bool scope = tags[i].read != read_generation;
+        bool scope = tags[i].read != read_print;
         unsigned soft = c->soft;
         if (begins_frame(tags[i].kind)) c->soft = 0;
         bool ok = node && tags[i].read(c, node);

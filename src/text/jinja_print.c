@@ -18,7 +18,7 @@ static bool put(struct jinja_render *r, struct jinja_buffer *out, const char *te
 }
 
 bool power_jinja_parse_double(struct power_text text, double *out) {
-    char copy[400];
+    char copy[2100];
     const char *point = localeconv()->decimal_point;
     size_t n = 0;
     for (size_t i = 0; i < text.length; i++) {
@@ -85,7 +85,7 @@ size_t power_jinja_float_text(double f, char out[40]) {
 }
 
 /* What repr() shows as it is (str.isprintable). */
-static bool is_printable(uint32_t code) {
+bool power_jinja_is_printable(uint32_t code) {
     if (code < 0x7F) return code >= 0x20;
     utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)code);
     return category != UTF8PROC_CATEGORY_CC && category != UTF8PROC_CATEGORY_CF &&
@@ -106,7 +106,7 @@ static bool put_quoted(struct jinja_render *r, struct jinja_buffer *out, struct 
             snprintf(escape, sizeof escape, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
         else if (code == '\\' || code == (unsigned char)quote)
             snprintf(escape, sizeof escape, "\\%c", (char)code);
-        else if (is_printable(code))
+        else if (power_jinja_is_printable(code))
             escape[0] = 0;
         else
             snprintf(escape, sizeof escape,
@@ -146,9 +146,7 @@ static bool put_list(struct jinja_render *r, struct jinja_buffer *out,
                                                 : "dict_items([") &&
                put_items(r, out, list) && put(r, out, "])");
     case JINJA_RANGE: {
-        int64_t start = list->count ? list->items[0].as.i : 0;
-        int64_t step = list->count > 1 ? list->items[1].as.i - start : 1;
-        int64_t stop = list->count ? list->items[list->count - 1].as.i + step : 0;
+        int64_t start = list->bounds[0], stop = list->bounds[1], step = list->bounds[2];
         snprintf(range, sizeof range, step == 1 ? "range(%lld, %lld)" : "range(%lld, %lld, %lld)",
                  (long long)start, (long long)stop, (long long)step);
         return put(r, out, range);
@@ -186,6 +184,12 @@ static bool put_object(struct jinja_render *r, struct jinja_buffer *out, struct 
     return ok && put(r, out, ">");
 }
 
+static bool put_big(struct jinja_render *r, struct jinja_buffer *out, struct jinja_value v) {
+    struct power_text digits;
+    return power_jinja_whole_digits(r, v, 10, false, &digits) &&
+           (!power_jinja_whole_negative(v) || put(r, out, "-")) && power_jinja_put(r, out, digits);
+}
+
 static bool repr_value(struct jinja_render *r, struct jinja_value v, struct jinja_buffer *out) {
     char number[40];
     switch ((enum jinja_type)v.type) {
@@ -196,6 +200,8 @@ static bool repr_value(struct jinja_render *r, struct jinja_value v, struct jinj
     case JINJA_INT:
         snprintf(number, sizeof number, "%lld", (long long)v.as.i);
         return put(r, out, number);
+    case JINJA_BIG:
+        return put_big(r, out, v);
     case JINJA_FLOAT:
         (void)power_jinja_float_text(v.as.f, number);
         return put(r, out, number);

@@ -184,7 +184,8 @@ static void child(struct scope *parent, struct jinja_node *node) {
         target(&s, node->a, false, true);
         declare(&s, POWER_TEXT("loop"));
     }
-    for (const struct jinja_node *n = node->other; n && node->kind != NODE_FOR; n = n->next) {
+    const bool plain = node->kind == NODE_FOR || node->kind == NODE_BLOCK;
+    for (const struct jinja_node *n = plain ? NULL : node->other; n; n = n->next) {
         if (n->kind == NODE_PARAM) declare(&s, n->text);
         if (n->kind == NODE_PARAM) loads(&s, n->a);
         if (n->kind == NODE_SET) target(&s, n->a, false, true);
@@ -214,6 +215,7 @@ static void children(struct scope *s, struct jinja_node *list) {
         case NODE_FILTER_BLOCK:
         case NODE_SET_BLOCK:
         case NODE_WITH:
+        case NODE_BLOCK:
             child(s, n);
             break;
         case NODE_SCOPE:

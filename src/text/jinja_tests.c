@@ -162,7 +162,7 @@ static bool of_type(enum test test, struct jinja_value v) {
     case TEST_FALSE:
         return v.type == JINJA_BOOL && !v.as.b;
     case TEST_INTEGER:
-        return v.type == JINJA_INT;
+        return v.type == JINJA_INT || v.type == JINJA_BIG;
     case TEST_FLOAT:
         return v.type == JINJA_FLOAT;
     case TEST_NUMBER:

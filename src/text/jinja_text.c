@@ -21,17 +21,28 @@ bool power_jinja_is_space(uint32_t code) {
     return (power_class_of(code) & POWER_CLASS_SPACE) != 0;
 }
 
+bool power_jinja_is_name_part(uint32_t code, bool first) {
+    utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)code);
+    if (code == '_' || (c >= UTF8PROC_CATEGORY_LU && c <= UTF8PROC_CATEGORY_LO) ||
+        c == UTF8PROC_CATEGORY_NL)
+        return true;
+    return !first && (c == UTF8PROC_CATEGORY_MN || c == UTF8PROC_CATEGORY_MC ||
+                      c == UTF8PROC_CATEGORY_ND || c == UTF8PROC_CATEGORY_PC || code == 0xB7);
+}
+
 /* ---- slices ---- */
 
 static bool slice_bound(struct jinja_render *r, struct jinja_value v, int64_t fallback,
                         int64_t count, int64_t low, int64_t high, int64_t *out) {
     *out = fallback;
     if (v.type == JINJA_NONE) return true;
-    if (!power_jinja_as_int(v, out))
+    if (power_jinja_is_whole(v))
+        *out = power_jinja_whole_clamp(v);
+    else
         return power_jinja_raise(r, POWER_INVALID,
                                  "slice indices must be integers or None, not '%s'",
                                  power_jinja_type_name(v));
-    if (*out < 0) *out += count;
+    if (*out < 0) *out += *out < -count - 1 ? 0 : count;
     if (*out < low) *out = low;
     if (*out > high) *out = high;
     return true;
@@ -67,7 +78,9 @@ bool power_jinja_slice(struct jinja_render *r, struct jinja_value v, struct jinj
     else
         return power_jinja_raise(r, POWER_INVALID, "'%s' object can't be sliced",
                                  power_jinja_type_name(v));
-    if (step.type != JINJA_NONE && !power_jinja_as_int(step, &by))
+    if (power_jinja_is_whole(step))
+        by = power_jinja_whole_clamp(step);
+    else if (step.type != JINJA_NONE)
         return power_jinja_raise(r, POWER_INVALID, "slice indices must be integers or None");
     if (by == 0) return power_jinja_raise(r, POWER_INVALID, "slice step cannot be zero");
     if (by > count + 1) by = count + 1;
@@ -79,6 +92,11 @@ bool power_jinja_slice(struct jinja_render *r, struct jinja_value v, struct jinj
     if (v.type == JINJA_TEXT) return slice_text(r, v, from, to, by, out);
     const struct jinja_list *list = v.as.list;
     struct jinja_list *copy = power_jinja_list(r, list->kind, 0);
+    if (copy && list->kind == JINJA_RANGE) {
+        copy->bounds[0] = list->bounds[0] + from * list->bounds[2];
+        copy->bounds[1] = list->bounds[0] + to * list->bounds[2];
+        copy->bounds[2] = list->bounds[2] * by;
+    }
     for (int64_t i = from; copy && (by > 0 ? i < to : i > to); i += by) {
         if (!power_jinja_steps(r, 1) || !power_jinja_push(r, copy, list->items[i])) return false;
     }
@@ -180,8 +198,8 @@ static bool put_between(struct jinja_render *r, struct jinja_buffer *out, struct
                         struct power_text to, int64_t count) {
     bool ok = true;
     for (size_t at = 0, length; ok; at += length) {
-        if (count-- != 0) ok = power_jinja_put(r, out, to);
-        if (count < -1) count = -1;
+        if (count != 0) ok = power_jinja_put(r, out, to);
+        if (count > 0) count--;
         if (at >= text.length) break;
         (void)power_utf8_get(text, at, &length, NULL);
         ok = ok && power_jinja_put(r, out, (struct power_text){text.bytes + at, length});
@@ -195,6 +213,7 @@ bool power_jinja_replace(struct jinja_render *r, struct power_text text, struct 
     power_jinja_scratch(r, &buffer);
     bool ok = power_jinja_steps(r, text.length / 16);
     size_t at = 0;
+    if (count < 0) count = -1;
     if (from.length == 0) {
         ok = ok && put_between(r, &buffer, text, to, count);
         at = text.length;

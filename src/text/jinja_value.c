@@ -99,11 +99,12 @@ struct jinja_value power_jinja_of_object(struct jinja_object *object) {
 /* ---- numbers and truth ---- */
 
 bool power_jinja_is_number(struct jinja_value v) {
-    return v.type == JINJA_BOOL || v.type == JINJA_INT || v.type == JINJA_FLOAT;
+    return v.type == JINJA_FLOAT || power_jinja_is_whole(v);
 }
 
 double power_jinja_as_double(struct jinja_value v) {
     if (v.type == JINJA_FLOAT) return v.as.f;
+    if (v.type == JINJA_BIG) return power_jinja_whole_double(v);
     return v.type == JINJA_BOOL ? (double)v.as.b : (double)v.as.i;
 }
 
@@ -128,6 +129,7 @@ bool power_jinja_truth(struct jinja_value v) {
     case JINJA_DICT:
         return v.as.dict->count != 0;
     case JINJA_OBJECT:
+    case JINJA_BIG:
         return true;
     case JINJA_MISSING:
     case JINJA_UNDEFINED:
@@ -149,6 +151,7 @@ const char *power_jinja_type_name(struct jinja_value v) {
     case JINJA_BOOL:
         return "bool";
     case JINJA_INT:
+    case JINJA_BIG:
         return "int";
     case JINJA_FLOAT:
         return "float";
@@ -176,11 +179,33 @@ static int order_text(struct power_text a, struct power_text b) {
     return (a.length > b.length) - (a.length < b.length);
 }
 
+/* An integer beside a float, exactly; 2: not ordered (NaN). */
+static int order_whole(struct jinja_value a, double f) {
+    if (f != f) return 2;
+    if (f >= -9007199254740992.0 && f <= 9007199254740992.0) {
+        int64_t whole = (int64_t)f;
+        int order = power_jinja_whole_order(a, power_jinja_int(whole));
+        double fraction = f - (double)whole;
+        return order ? order : (fraction < 0) - (fraction > 0);
+    }
+    /* a float of this size is an integer; beyond 64 bits the order of the exponents decides first
+     */
+    double near = power_jinja_as_double(a);
+    if (near != f) return near > f ? 1 : -1;
+    return power_jinja_whole_beside(a, f);
+}
+
 /* 2: not ordered (NaN) */
 static int order_number(struct jinja_value a, struct jinja_value b) {
     int64_t i, j;
     if (power_jinja_as_int(a, &i) && power_jinja_as_int(b, &j)) return (i > j) - (i < j);
-    double x = power_jinja_as_double(a), y = power_jinja_as_double(b);
+    if (power_jinja_is_whole(a) && power_jinja_is_whole(b)) return power_jinja_whole_order(a, b);
+    if (power_jinja_is_whole(a)) return order_whole(a, b.as.f);
+    if (power_jinja_is_whole(b)) {
+        int order = order_whole(b, a.as.f);
+        return order == 2 ? 2 : -order;
+    }
+    double x = a.as.f, y = b.as.f;
     if (x != x || y != y) return 2;
     return (x > y) - (x < y);
 }
@@ -210,6 +235,7 @@ static bool equal_at(struct jinja_value a, struct jinja_value b, unsigned depth)
     case JINJA_NONE:
     case JINJA_BOOL:
     case JINJA_INT:
+    case JINJA_BIG:
     case JINJA_FLOAT:
         break;
     }
@@ -314,11 +340,13 @@ static uint64_t hash_value(struct jinja_value v) {
     int64_t i;
     if (power_jinja_as_int(v, &i)) return mix((uint64_t)i);
     switch ((enum jinja_type)v.type) {
+    case JINJA_BIG:
     case JINJA_FLOAT: {
-        bool whole = v.as.f >= -9e18 && v.as.f <= 9e18 && (double)(int64_t)v.as.f == v.as.f;
+        const double f = power_jinja_as_double(v), limit = 9223372036854775808.0;
+        bool whole = f >= -limit && f < limit && (double)(int64_t)f == f;
         uint64_t bits;
-        memcpy(&bits, &v.as.f, sizeof bits);
-        return whole ? mix((uint64_t)(int64_t)v.as.f) : mix(bits);
+        memcpy(&bits, &f, sizeof bits);
+        return whole ? mix((uint64_t)(int64_t)f) : mix(bits);
     }
     case JINJA_TEXT:
         return hash_bytes(power_jinja_text(v));
