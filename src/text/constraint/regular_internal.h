@@ -16,15 +16,22 @@
 #define REGULAR_WORK_FACTOR 8u    /* states before minimisation, of the limit */
 #define REGULAR_NFA_FACTOR 16u    /* states of what is made deterministic, of the limit */
 #define REGULAR_WORK_BYTES ((size_t)256 << 20)
-#define REGULAR_STEPS UINT64_C(100000000) /* visits of edges and set members: about a second */
+#define REGULAR_STEPS UINT64_C(60000000) /* visits of edges and set members: about a second */
 
 /* ---- one operation: its memory, limits and first fault ---- */
+
+/* A growing array in the work memory. */
+struct regular_list {
+    void *items;
+    size_t count, capacity;
+};
 
 struct regular_work {
     const struct power_regular_space *space;
     struct power_arena arena; /* work memory, returned as a whole */
     uint32_t max_states;
     uint64_t steps_left;
+    struct regular_list sorting; /* room for sorting */
     power_status status;
     power_error *error;
 };
@@ -40,21 +47,20 @@ bool power_regular_too_large(struct regular_work *w);
 bool power_regular_steps(struct regular_work *w, uint64_t n);
 void *power_regular_alloc(struct regular_work *w, size_t count, size_t size);
 
-/* A growing array in the work memory. */
-struct regular_list {
-    void *items;
-    size_t count, capacity;
-};
 /* Room for `more` items behind `count`; false after a fault. */
 bool power_regular_room(struct regular_work *w, struct regular_list *list, size_t more,
                         size_t item_bytes);
 bool power_regular_push_u32(struct regular_work *w, struct regular_list *list, uint32_t value);
 
-/* In place, not stable, no memory, at most n log n steps. */
-void power_regular_sort_u32(uint32_t *items, size_t n);
-void power_regular_sort_edges(struct power_regular_edge *edges, size_t n); /* by first, last, to */
+/* By digits: linear in n. Edges with equal keys stay in their order. */
+bool power_regular_sort_u32(struct regular_work *w, uint32_t *items, size_t n);
+enum regular_key { REGULAR_BY_FIRST, REGULAR_BY_LAST };
+bool power_regular_sort_edges(struct regular_work *w, struct power_regular_edge *edges, size_t n,
+                              enum regular_key key);
+/* A heap sort. */
 typedef bool (*regular_before)(const void *context, uint32_t a, uint32_t b);
-void power_regular_sort_by(uint32_t *items, size_t n, regular_before before, const void *context);
+bool power_regular_sort_by(struct regular_work *w, uint32_t *items, size_t n, regular_before before,
+                           const void *context);
 uint64_t power_regular_mix(uint64_t hash, uint64_t value);
 
 /* Sequences of numbers, each known by its number; equal ones have one. */

@@ -154,8 +154,9 @@ static bool gather_entries(struct minimiser *x, uint32_t splitter) {
                 (struct power_regular_edge){x->source[e], edge->first, edge->last};
         }
     }
-    power_regular_sort_edges(x->entries.items, x->entries.count);
-    return true;
+    struct power_regular_edge *entries = ENTRIES(x);
+    return power_regular_sort_edges(x->w, entries, x->entries.count, REGULAR_BY_LAST) &&
+           power_regular_sort_edges(x->w, entries, x->entries.count, REGULAR_BY_FIRST);
 }
 
 /* One of `touched` for each source; its entries become its ranges, merged where they touch. */
@@ -259,7 +260,7 @@ static bool split_by(struct minimiser *x, uint32_t splitter) {
     for (uint32_t i = 0; i < n; i++) {
         if (!power_regular_push_u32(x->w, &x->order, i)) return false;
     }
-    power_regular_sort_by(x->order.items, n, touched_before, x);
+    if (!power_regular_sort_by(x->w, x->order.items, n, touched_before, x)) return false;
     const uint32_t *order = x->order.items;
     for (size_t from = 0; from < n;) {
         uint32_t block = x->block[TOUCHED(x)[order[from]].state];

@@ -27,7 +27,7 @@ bool power_regular_set_normalise(struct regular_work *w, struct regular_set *set
         if (above <= r.last && !power_regular_set_add(w, &cut, above, r.last)) return false;
     }
     struct power_regular_edge *ranges = REGULAR_RANGES(&cut);
-    power_regular_sort_edges(ranges, cut.ranges.count);
+    if (!power_regular_sort_edges(w, ranges, cut.ranges.count, REGULAR_BY_FIRST)) return false;
     size_t kept = 0;
     for (size_t i = 0; i < cut.ranges.count; i++) {
         if (kept > 0 && ranges[i].first <= ranges[kept - 1].last + 1) {

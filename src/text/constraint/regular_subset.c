@@ -169,7 +169,7 @@ static uint32_t number_of_set(struct subset *s, enum regular_kind before) {
     bool depends = false;
     uint32_t *places = s->reach.items;
     size_t n = s->reach.count;
-    power_regular_sort_u32(places, n);
+    if (!power_regular_sort_u32(s->w, places, n)) return REGULAR_NONE;
     for (size_t i = 0; i < n && !depends; i++)
         depends = waits(s, places[i]);
     if (!depends) before = REGULAR_OTHER;
@@ -269,7 +269,8 @@ static void drop_ended(struct subset *s, uint32_t end) {
 
 /* Cuts the items into ranges with the same targets. */
 static bool sweep(struct subset *s, enum regular_kind kind) {
-    power_regular_sort_edges(s->items.items, s->items.count);
+    if (!power_regular_sort_edges(s->w, s->items.items, s->items.count, REGULAR_BY_FIRST))
+        return false;
     s->active.count = 0;
     s->target_set = REGULAR_NONE;
     size_t next = 0;
@@ -322,7 +323,8 @@ static bool expand(struct subset *s, uint32_t number) {
     s->found.count = 0;
     if (!leave_by(s, number, REGULAR_OTHER)) return false;
     if (s->words && !leave_by(s, number, REGULAR_WORD)) return false;
-    power_regular_sort_edges(s->found.items, s->found.count);
+    if (!power_regular_sort_edges(s->w, s->found.items, s->found.count, REGULAR_BY_FIRST))
+        return false;
     for (size_t i = 0; i < s->found.count; i++) {
         struct power_regular_edge edge = ((struct power_regular_edge *)s->found.items)[i];
         if (!power_machine_edge(s->w, s->out, number, edge.first, edge.last, edge.to)) return false;

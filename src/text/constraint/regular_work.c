@@ -147,11 +147,104 @@ const uint32_t *power_regular_interned(const struct regular_interner *in, uint32
     return (uint32_t *)in->words.items + entry->offset;
 }
 
-/* ---- heap sorts ---- */
+/* ---- sorting ---- */
 
-static bool u32_before(const void *context, uint32_t a, uint32_t b) {
-    (void)context;
-    return a < b;
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, FEW = 48 };
+
+/* Counts the digits of the keys into the places where each digit's run begins. */
+static void start_runs(uint32_t runs[DIGITS]) {
+    uint32_t sum = 0;
+    for (size_t i = 0; i < DIGITS; i++) {
+        uint32_t n = runs[i];
+        runs[i] = sum;
+        sum += n;
+    }
+}
+
+static uint32_t digit(uint32_t key, unsigned shift) {
+    return key >> shift & (DIGITS - 1);
+}
+
+static bool digits_u32(struct regular_work *w, uint32_t *items, size_t n) {
+    uint32_t runs[DIGITS], all = 0;
+    for (size_t i = 0; i < n; i++)
+        all |= items[i];
+    w->sorting.count = 0;
+    if (!power_regular_room(w, &w->sorting, n, sizeof(struct power_regular_edge))) return false;
+    uint32_t *from = items, *to = w->sorting.items;
+    for (unsigned shift = 0; shift < 32 && all >> shift; shift += DIGIT_BITS) {
+        memset(runs, 0, sizeof runs);
+        for (size_t i = 0; i < n; i++)
+            runs[digit(from[i], shift)]++;
+        start_runs(runs);
+        for (size_t i = 0; i < n; i++)
+            to[runs[digit(from[i], shift)]++] = from[i];
+        uint32_t *last = from;
+        from = to;
+        to = last;
+    }
+    if (from != items) memcpy(items, from, n * sizeof *items);
+    return power_regular_steps(w, n);
+}
+
+bool power_regular_sort_u32(struct regular_work *w, uint32_t *items, size_t n) {
+    size_t sorted = 1;
+    while (sorted < n && items[sorted - 1] <= items[sorted])
+        sorted++;
+    if (sorted >= n) return true; /* very often: nothing to do */
+    if (n > FEW) return digits_u32(w, items, n);
+    for (size_t i = 1; i < n; i++) {
+        uint32_t item = items[i];
+        size_t j = i;
+        for (; j > 0 && items[j - 1] > item; j--)
+            items[j] = items[j - 1];
+        items[j] = item;
+    }
+    return true;
+}
+
+static uint32_t key_of(const struct power_regular_edge *edge, enum regular_key key) {
+    return key == REGULAR_BY_FIRST ? edge->first : edge->last;
+}
+
+static bool digits_edges(struct regular_work *w, struct power_regular_edge *edges, size_t n,
+                         enum regular_key key) {
+    uint32_t runs[DIGITS], all = 0;
+    for (size_t i = 0; i < n; i++)
+        all |= key_of(&edges[i], key);
+    w->sorting.count = 0;
+    if (!power_regular_room(w, &w->sorting, n, sizeof *edges)) return false;
+    struct power_regular_edge *from = edges, *to = w->sorting.items;
+    for (unsigned shift = 0; shift < 32 && all >> shift; shift += DIGIT_BITS) {
+        memset(runs, 0, sizeof runs);
+        for (size_t i = 0; i < n; i++)
+            runs[digit(key_of(&from[i], key), shift)]++;
+        start_runs(runs);
+        for (size_t i = 0; i < n; i++)
+            to[runs[digit(key_of(&from[i], key), shift)]++] = from[i];
+        struct power_regular_edge *last = from;
+        from = to;
+        to = last;
+    }
+    if (from != edges) memcpy(edges, from, n * sizeof *edges);
+    return power_regular_steps(w, n);
+}
+
+bool power_regular_sort_edges(struct regular_work *w, struct power_regular_edge *edges, size_t n,
+                              enum regular_key key) {
+    size_t sorted = 1;
+    while (sorted < n && key_of(&edges[sorted - 1], key) <= key_of(&edges[sorted], key))
+        sorted++;
+    if (sorted >= n) return true;
+    if (n > FEW) return digits_edges(w, edges, n, key);
+    for (size_t i = 1; i < n; i++) {
+        struct power_regular_edge edge = edges[i];
+        size_t j = i;
+        for (; j > 0 && key_of(&edges[j - 1], key) > key_of(&edge, key); j--)
+            edges[j] = edges[j - 1];
+        edges[j] = edge;
+    }
+    return true;
 }
 
 static void sink_item(uint32_t *items, size_t root, size_t n, regular_before before,
@@ -168,11 +261,12 @@ static void sink_item(uint32_t *items, size_t root, size_t n, regular_before bef
     items[root] = item;
 }
 
-void power_regular_sort_by(uint32_t *items, size_t n, regular_before before, const void *context) {
+bool power_regular_sort_by(struct regular_work *w, uint32_t *items, size_t n, regular_before before,
+                           const void *context) {
     size_t sorted = 1;
     while (sorted < n && !before(context, items[sorted], items[sorted - 1]))
         sorted++;
-    if (sorted >= n) return; /* very often: nothing to do */
+    if (sorted >= n) return true;
     for (size_t i = n / 2; i-- > 0;)
         sink_item(items, i, n, before, context);
     for (size_t end = n - 1; end > 0; end--) {
@@ -181,52 +275,5 @@ void power_regular_sort_by(uint32_t *items, size_t n, regular_before before, con
         items[0] = item;
         sink_item(items, 0, end, before, context);
     }
-}
-
-void power_regular_sort_u32(uint32_t *items, size_t n) {
-    if (n > 24) {
-        power_regular_sort_by(items, n, u32_before, NULL);
-        return;
-    }
-    for (size_t i = 1; i < n; i++) {
-        uint32_t item = items[i];
-        size_t j = i;
-        for (; j > 0 && items[j - 1] > item; j--)
-            items[j] = items[j - 1];
-        items[j] = item;
-    }
-}
-
-static bool edge_before(const struct power_regular_edge *a, const struct power_regular_edge *b) {
-    if (a->first != b->first) return a->first < b->first;
-    if (a->last != b->last) return a->last < b->last;
-    return a->to < b->to;
-}
-
-static void sink_edge(struct power_regular_edge *edges, size_t root, size_t n) {
-    struct power_regular_edge edge = edges[root];
-    for (;;) {
-        size_t child = 2 * root + 1;
-        if (child >= n) break;
-        if (child + 1 < n && edge_before(&edges[child], &edges[child + 1])) child++;
-        if (!edge_before(&edge, &edges[child])) break;
-        edges[root] = edges[child];
-        root = child;
-    }
-    edges[root] = edge;
-}
-
-void power_regular_sort_edges(struct power_regular_edge *edges, size_t n) {
-    size_t sorted = 1;
-    while (sorted < n && !edge_before(&edges[sorted], &edges[sorted - 1]))
-        sorted++;
-    if (sorted >= n) return;
-    for (size_t i = n / 2; i-- > 0;)
-        sink_edge(edges, i, n);
-    for (size_t end = n - 1; end > 0; end--) {
-        struct power_regular_edge edge = edges[end];
-        edges[end] = edges[0];
-        edges[0] = edge;
-        sink_edge(edges, 0, end);
-    }
+    return power_regular_steps(w, 8 * n);
 }
