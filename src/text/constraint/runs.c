@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* How far safe texts can be read from each state of an automaton, whatever they are.
+ * Input: an automaton over code points. Output: run_min and run_max a state (see program.h).
+ * Threads: one. Bounds: POWER_RUN_MAX passes over the edges. */
+#include "text/constraint/program.h"
+
+/* The safe code points as ranges; surrogates are no code points. */
+static const uint32_t safe_ranges[][2] = {
+    {0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0xD7FF}, {0xE000, 0x10FFFF}};
+enum { SAFE_RANGES = sizeof safe_ranges / sizeof safe_ranges[0] };
+
+static bool covers(const struct power_regular *a, const struct power_regular_state *state,
+                   const uint32_t range[2]) {
+    uint32_t at = range[0];
+    for (uint32_t i = 0; i < state->n_edges; i++) {
+        const struct power_regular_edge *edge = &a->edges[state->first_edge + i];
+        if (edge->last < at) continue;
+        if (edge->first > at) return false;
+        if (edge->last >= range[1]) return true;
+        at = edge->last + 1;
+    }
+    return false;
+}
+
+static bool covers_safe(const struct power_regular *a, const struct power_regular_state *state) {
+    for (int r = 0; r < SAFE_RANGES; r++) {
+        if (!covers(a, state, safe_ranges[r])) return false;
+    }
+    return true;
+}
+
+static bool is_safe_edge(const struct power_regular_edge *edge) {
+    for (int r = 0; r < SAFE_RANGES; r++) {
+        if (edge->first <= safe_ranges[r][1] && edge->last >= safe_ranges[r][0]) return true;
+    }
+    return false;
+}
+
+/* One pass: texts of `length` code points, from what is known of one less. A state has grown when
+ * its run reached `length` in this pass. */
+static bool pass(struct power_program_regular *regular, const bool *covering,
+                 unsigned char length) {
+    const struct power_regular *a = &regular->language;
+    bool changed = false;
+    for (uint32_t q = 0; q < a->n_states; q++) {
+        const struct power_regular_state *state = &a->states[q];
+        unsigned char least = POWER_RUN_MAX, most = 0;
+        bool any = false;
+        for (uint32_t i = 0; i < state->n_edges; i++) {
+            const struct power_regular_edge *edge = &a->edges[state->first_edge + i];
+            if (!is_safe_edge(edge)) continue;
+            any = true;
+            if (regular->run_min[edge->to] < least) least = regular->run_min[edge->to];
+            if (regular->run_max[edge->to] > most) most = regular->run_max[edge->to];
+        }
+        bool all = covering[q] && least + 1 >= length, some = any && most + 1 >= length;
+        if (all && regular->run_min[q] == length - 1) regular->run_min[q] = length, changed = true;
+        if (some && regular->run_max[q] == length - 1) regular->run_max[q] = length, changed = true;
+    }
+    return changed;
+}
+
+bool power_program_runs(struct power_grammar *g, struct power_program_regular *regular) {
+    uint32_t n = regular->language.n_states;
+    regular->run_min = power_arena_alloc(&g->arena, n, 1);
+    regular->run_max = power_arena_alloc(&g->arena, n, 1);
+    bool *covering = power_alloc(g->allocator, n, sizeof *covering);
+    bool done = regular->run_min && regular->run_max && covering;
+    for (uint32_t q = 0; q < n && done; q++)
+        covering[q] = covers_safe(&regular->language, &regular->language.states[q]);
+    for (unsigned char length = 1; done && length <= POWER_RUN_MAX; length++) {
+        if (!pass(regular, covering, length)) break;
+    }
+    power_release(g->allocator, covering, n, sizeof *covering);
+    return done || power_grammar_no_memory(g);
+}
