@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Keywords of numbers and strings.
+ * Input: a schema object. Output: its form, narrowed.
+ * Threads: one a compilation.
+ * Bounds: automata as of the grammar's space. */
+#include <stdio.h>
+
+#include "text/constraint/schema.h"
+
+static bool narrow(struct schema *s, struct schema_form *form, struct schema_numbers more) {
+    struct schema_form other = *s->any;
+    other.numbers = more;
+    const struct schema_form *both = power_schema_conjoin(s, form, &other);
+    if (both) form->numbers = both->numbers;
+    return both != NULL;
+}
+
+static bool number_words(struct schema *s, uint32_t at, struct schema_form *form) {
+    static const struct {
+        const char *word;
+        unsigned relations;
+    } bounds[] = {{"minimum", RELATION_MORE | RELATION_EQUAL},
+                  {"maximum", RELATION_LESS | RELATION_EQUAL},
+                  {"exclusiveMinimum", RELATION_MORE},
+                  {"exclusiveMaximum", RELATION_LESS}};
+    struct schema_numbers more;
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        uint32_t value = power_schema_get(s, at, bounds[i].word);
+        if (value == SCHEMA_NONE) continue;
+        s->blame = value;
+        if (!power_schema_compare(s, value, bounds[i].relations, &more) || !narrow(s, form, more))
+            return false;
+    }
+    uint32_t value = power_schema_get(s, at, "multipleOf");
+    if (value == SCHEMA_NONE) return true;
+    s->blame = value;
+    return power_schema_multiple(s, value, &more) && narrow(s, form, more);
+}
+
+static bool length_words(struct schema *s, uint32_t at, struct schema_form *form) {
+    uint32_t min = power_schema_get(s, at, "minLength"), count;
+    uint32_t max = power_schema_get(s, at, "maxLength");
+    if (min != SCHEMA_NONE) {
+        if (!power_schema_count(s, min, &count)) return false;
+        if (count == SCHEMA_MANY)
+            return power_schema_fail(s, POWER_LIMIT, min, "no text is that long");
+        if (form->strings.min < count) form->strings.min = count;
+    }
+    if (max != SCHEMA_NONE) {
+        if (!power_schema_count(s, max, &count)) return false;
+        if (form->strings.max > count) form->strings.max = count;
+    }
+    return true;
+}
+
+static bool narrow_strings(struct schema *s, struct schema_form *form,
+                           const struct power_regular *more) {
+    if (!more) return false;
+    form->strings.language =
+        form->strings.language ? power_schema_and(s, form->strings.language, more) : more;
+    return form->strings.language != NULL;
+}
+
+static bool pattern_words(struct schema *s, uint32_t at, struct schema_form *form) {
+    uint32_t pattern = power_schema_get(s, at, "pattern");
+    uint32_t format = power_schema_get(s, at, "format");
+    if (pattern != SCHEMA_NONE) {
+        s->blame = pattern;
+        if (!narrow_strings(s, form, power_schema_pattern(s, pattern, s->values[pattern].text)))
+            return false;
+    }
+    if (format == SCHEMA_NONE) return true;
+    s->blame = format;
+    if (s->values[format].type != SCHEMA_STRING)
+        return power_schema_fail(s, POWER_INVALID, format, "must be a string");
+    struct power_regular *made = power_schema_alloc(s, 1, sizeof *made);
+    power_error why = {0};
+    if (!made) return false;
+    power_status status = power_regular_format(&s->space, s->values[format].text, made, &why);
+    if (status == POWER_NOT_FOUND) {
+        char fault[128];
+        struct power_text name = s->values[format].text;
+        (void)snprintf(fault, sizeof fault, "format \"%s\" is not known",
+                       power_quote(name.bytes, name.length).text);
+        return power_schema_fail(s, POWER_UNSUPPORTED, format, fault);
+    }
+    return power_schema_check(s, status, format, &why) && narrow_strings(s, form, made);
+}
+
+const struct power_regular *power_schema_pattern(struct schema *s, uint32_t at,
+                                                 struct power_text text) {
+    struct power_regular *made = power_schema_alloc(s, 1, sizeof *made);
+    power_error why = {0};
+    if (!made) return NULL;
+    if (!text.bytes) {
+        (void)power_schema_fail(s, POWER_INVALID, at, "must be a string");
+        return NULL;
+    }
+    power_status status = power_regular_parse(&s->space, text, POWER_REGEX_SEARCH, made, &why);
+    if (!power_schema_check(s, status, at, &why)) return NULL;
+    return made->n_states == 0 ? s->no_text : made;
+}
+
+bool power_schema_scalar_words(struct schema *s, uint32_t at, struct schema_form *form) {
+    uint32_t old = s->blame;
+    if (!number_words(s, at, form) || !length_words(s, at, form) || !pattern_words(s, at, form))
+        return false;
+    s->blame = old;
+    return true;
+}
