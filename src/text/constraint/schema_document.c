@@ -91,7 +91,7 @@ bool power_schema_grow(struct schema *s, void **items, uint32_t *max, uint32_t n
     if (more > UINT32_MAX / 4) return power_schema_memory(s);
     void *grown = power_alloc(s->allocator, more, size);
     if (!grown) return power_schema_memory(s);
-    if (n) memcpy(grown, *items, n * size);
+    if (*max) memcpy(grown, *items, *max * size);
     power_release(s->allocator, *items, *max, size);
     *items = grown;
     *max = more;
