@@ -41,10 +41,16 @@ static power_status append_certain(struct power_text text, struct power_buffer *
     return status;
 }
 
-power_status power_detokenizer_push(struct power_detokenizer *d, uint32_t id,
-                                    struct power_buffer *out, power_error *error) {
+void power_detokenizer_continue(struct power_detokenizer *d, uint32_t previous) {
+    enum power_token_type type = power_vocab_token_type(d->vocab, previous);
+    bool special = type == POWER_TOKEN_CONTROL ||
+                   (type == POWER_TOKEN_USER_DEFINED && d->vocab->kind != POWER_VOCAB_SPM);
+    d->at_start = previous == d->vocab->info.bos || (special && !d->vocab->prefix_once);
+}
+
+struct power_text power_detokenizer_next(struct power_detokenizer *d, uint32_t id) {
     enum power_token_type type = power_vocab_token_type(d->vocab, id);
-    if (type == POWER_TOKEN_CONTROL && !d->show_special) return POWER_OK;
+    if (type == POWER_TOKEN_CONTROL && !d->show_special) return (struct power_text){0};
     struct power_text piece = power_vocab_piece(d->vocab, id);
     bool spaced = d->vocab->kind != POWER_VOCAB_BYTE_BPE && d->vocab->info.add_space_prefix;
     if (d->at_start && spaced && type != POWER_TOKEN_CONTROL && piece.length &&
@@ -53,6 +59,11 @@ power_status power_detokenizer_push(struct power_detokenizer *d, uint32_t id,
         piece.length--;
     }
     if (type != POWER_TOKEN_CONTROL) d->at_start = false;
+    return piece;
+}
+
+power_status power_detokenizer_push_bytes(struct power_detokenizer *d, struct power_text piece,
+                                          struct power_buffer *out, power_error *error) {
     size_t before = out->length, used = 0;
     char small[64];
     power_status status = POWER_OK;
@@ -80,6 +91,11 @@ power_status power_detokenizer_push(struct power_detokenizer *d, uint32_t id,
     d->n_held = (uint32_t)(piece.length - used);
     if (d->n_held) memcpy(d->held, piece.bytes + used, d->n_held);
     return POWER_OK;
+}
+
+power_status power_detokenizer_push(struct power_detokenizer *d, uint32_t id,
+                                    struct power_buffer *out, power_error *error) {
+    return power_detokenizer_push_bytes(d, power_detokenizer_next(d, id), out, error);
 }
 
 power_status power_detokenizer_finish(struct power_detokenizer *d, struct power_buffer *out,

@@ -75,7 +75,17 @@ struct power_detokenizer {
 };
 void power_detokenizer_init(struct power_detokenizer *d, const struct power_vocab *vocab,
                             bool show_special);
+/* Instead of a text's beginning: it goes on after `previous`. A space prefix is then dropped only
+ * where encoding would have put one, which is after control tokens. */
+void power_detokenizer_continue(struct power_detokenizer *d, uint32_t previous);
+/* The bytes that the next token adds: its own, without the space that the vocabulary puts in front
+ * of a text; none for a control token that is not shown. Borrowed from the vocabulary. */
+struct power_text power_detokenizer_next(struct power_detokenizer *d, uint32_t id);
 /* Appends the text that is now certain. POWER_NO_MEMORY or POWER_LIMIT from the buffer. */
+power_status power_detokenizer_push_bytes(struct power_detokenizer *d, struct power_text bytes,
+                                          struct power_buffer *out,
+                                          power_error *error) POWER_MUST_USE;
+/* Both in one. */
 power_status power_detokenizer_push(struct power_detokenizer *d, uint32_t id,
                                     struct power_buffer *out, power_error *error) POWER_MUST_USE;
 power_status power_detokenizer_finish(struct power_detokenizer *d, struct power_buffer *out,

@@ -1,0 +1,1 @@
+power_sources(stops.c stream.c)
