@@ -20,9 +20,11 @@ struct power_answer_format {
 
 /* By features of the template's text, in the order of the table in formats.c. */
 struct power_answer_format power_answer_format_of(struct power_text chat_template);
-/* A format of calls by name ("hermes", "llama3", ...), with the marks of reasoning that go with it
- * where it has its own. False when no such format is known. */
-bool power_answer_format_named(struct power_text name, struct power_answer_format *out);
+/* By the names in formats.c ("hermes", "think"); an empty name is none. False when one is not
+ * known.
+ */
+bool power_answer_format_named(struct power_text calls, struct power_text reasoning,
+                               struct power_answer_format *out);
 /* "hermes", ...; "none" without calls. */
 const char *power_answer_format_name(const struct power_answer_format *format);
 /* Names of all formats of calls, in table order; NULL beyond the end. */
@@ -80,12 +82,15 @@ struct power_tool_request {
     bool parallel;          /* more than one call is allowed */
     struct power_schema_options schema;
 };
+struct power_vocab;
 /* The grammar of an answer that calls tools as the format writes it; AUTO: free text, or calls.
+ * `vocab` (may be NULL): marks that are control tokens there must be those tokens.
  * POWER_UNSUPPORTED: the format has no calls, or a parameter's schema cannot be enforced (names the
  * function and the keyword). POWER_NOT_FOUND: the named function. POWER_INVALID: the tools. */
 power_status power_answer_envelope(struct power_grammar *g,
                                    const struct power_answer_format *format,
-                                   const struct power_tool_request *request, power_expr *out,
+                                   const struct power_tool_request *request,
+                                   const struct power_vocab *vocab, power_expr *out,
                                    power_error *error) POWER_MUST_USE;
 
 #endif

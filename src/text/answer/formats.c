@@ -12,11 +12,12 @@ static const struct power_answer_calls calls[] = {
      .prefix = "functions."},
     {.name = "mcp",
      .shape = ANSWER_NAMED,
+     .flags = ANSWER_WORD,
      .section_open = "<use_mcp_tool>",
      .section_close = "</use_mcp_tool>",
      .call_open = "<server_name>",
      .skip = "<tool_name>",
-     .before_name = "default</server_name>\n",
+     .before_name = "</server_name>\n",
      .name_end = "</tool_name>",
      .args_open = "<arguments>",
      .args_close = "</arguments>",
@@ -57,7 +58,7 @@ static const struct power_answer_calls calls[] = {
      .call_close = "<｜tool▁call▁end｜>"},
     {.name = "kimi",
      .shape = ANSWER_NAMED,
-     .flags = ANSWER_LONE | ANSWER_INSIDE,
+     .flags = ANSWER_LONE | ANSWER_INSIDE | ANSWER_NUMBER,
      .section_open = "<|tool_calls_section_begin|>",
      .section_close = "<|tool_calls_section_end|>",
      .call_open = "<|tool_call_begin|>",
@@ -78,6 +79,7 @@ static const struct power_answer_calls calls[] = {
      .flags = ANSWER_ARRAY,
      .call_open = "<|START_ACTION|>",
      .call_close = "<|END_ACTION|>",
+     .id_key = "tool_call_id",
      .name_key = "tool_name",
      .args_key = "parameters",
      .drop = {"<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"}},
@@ -128,7 +130,7 @@ static const struct power_answer_calls calls[] = {
      .call_close = "</tool_call>"},
     {.name = "qwen-xml",
      .shape = ANSWER_XML,
-     .flags = ANSWER_LONE | ANSWER_NEWLINES,
+     .flags = ANSWER_LONE | ANSWER_NEWLINES | ANSWER_EACH,
      .section_open = "<tool_call>",
      .section_close = "</tool_call>",
      .call_open = "<function=",
@@ -335,10 +337,11 @@ struct power_answer_format power_answer_format_of(struct power_text chat_templat
     return format;
 }
 
-bool power_answer_format_named(struct power_text name, struct power_answer_format *out) {
-    const struct power_answer_calls *found = find_calls(name);
-    if (!found) return false;
-    *out = (struct power_answer_format){found, find_reasoning(name)};
+bool power_answer_format_named(struct power_text calls_name, struct power_text reasoning,
+                               struct power_answer_format *out) {
+    struct power_answer_format found = {find_calls(calls_name), find_reasoning(reasoning)};
+    if ((calls_name.length && !found.calls) || (reasoning.length && !found.reasoning)) return false;
+    *out = found;
     return true;
 }
 

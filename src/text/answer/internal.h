@@ -42,6 +42,9 @@ enum answer_flag {
     ANSWER_KEEP = 128,      /* the opening mark is part of the call's body */
     ANSWER_INSIDE = 256,    /* calls open inside reasoning too, and end it */
     ANSWER_LIST_ONLY = 512, /* brackets around the python calls are part of the format */
+    ANSWER_EACH = 1024,     /* every call has a section of its own */
+    ANSWER_WORD = 2048,     /* a word of the model's choice stands before `before_name` */
+    ANSWER_NUMBER = 4096,   /* ":N" behind the name */
 };
 
 /* Texts are "" where a format has none. */
@@ -62,6 +65,7 @@ struct power_answer_calls {
     const char *value_end;
     const char *quote;               /* of ANSWER_GEMMA */
     const char *name_key, *args_key; /* as the template writes them in JSON */
+    const char *id_key;              /* written before the name, a number in quotes */
     const char *space;               /* white space that the envelope writes between parts */
     const char *before_name;         /* what the envelope writes between call_open and the name */
     const char *drop[4];             /* marks that mean nothing to the reader */
@@ -90,6 +94,7 @@ void answer_json_begin(struct answer_json *json);
 enum answer_json_step answer_json_feed(struct answer_json *json, unsigned char c);
 bool answer_json_wants_value(const struct answer_json *json);
 bool answer_json_value_ended(const struct answer_json *json); /* a comma or a closer may come */
+bool answer_json_in_string(const struct answer_json *json);   /* or in a key */
 bool answer_json_in_key(const struct answer_json *json);      /* between the quotes of a key */
 bool answer_json_whole(struct power_text text);               /* the text is one JSON value */
 /* The text between the quotes of a JSON string, decoded; false when it does not fit. Lone
@@ -122,6 +127,38 @@ struct answer_tools {
  * schemas point into `json`. POWER_INVALID names the tool by its number. */
 power_status answer_tools_read(struct power_arena *arena, struct power_text json,
                                struct answer_tools *out, power_error *error) POWER_MUST_USE;
+
+/* ---- envelopes ---- */
+
+struct answer_envelope {
+    struct power_grammar *g;
+    const struct power_answer_calls *calls;
+    const struct power_tool_request *request;
+    const struct power_vocab *vocab; /* NULL: control tokens are written as text */
+    struct power_arena arena;
+    const struct answer_tool *tool; /* at hand */
+    power_error *error;
+    power_status status; /* of the first failure */
+};
+/* Each gives 0 after a failure, which is in e->status. */
+power_expr answer_write(struct answer_envelope *e, const char *text);
+power_expr answer_write_text(struct answer_envelope *e, struct power_text text);
+power_expr answer_fail_tool(struct answer_envelope *e, power_status status, const char *message);
+/* The arguments as one JSON object. */
+power_expr answer_arguments(struct answer_envelope *e);
+/* The parameters one after another, as the format writes them. */
+power_expr answer_parameters(struct answer_envelope *e);
+/* Any text that does not hold one of the marks. */
+power_expr answer_free_text(struct answer_envelope *e, const char *const *marks, size_t n);
+/* What a schema's object says at its outermost level. */
+struct answer_schema {
+    struct power_text type, properties, required, definitions, defs;
+    struct power_text pattern, format, values, only;
+    struct power_text min_length, max_length;
+    struct power_text other; /* the first key that is none of these and says something */
+};
+power_status answer_schema_read(struct power_arena *arena, struct power_text text,
+                                struct answer_schema *out, power_error *error) POWER_MUST_USE;
 
 /* ---- the parser ---- */
 
@@ -241,6 +278,7 @@ struct power_answer_parser {
     const struct answer_tool *tool; /* of the call at hand; NULL: not declared */
     bool value_text;                /* the XML value at hand is written as a string at once */
     bool value_first;               /* nothing of the value was seen yet */
+    bool value_json;                /* p->json follows the value: an object or an array so far */
     bool overflow;                  /* a bound was passed while marks were looked for */
     char newline_end[ANSWER_MARK];  /* the end of a value and the newline before it */
     uint32_t value_types;

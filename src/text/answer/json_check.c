@@ -43,6 +43,10 @@ bool answer_json_in_key(const struct answer_json *json) {
     return json->state == IN_KEY || json->state == ESCAPE_KEY || json->state == HEX_KEY;
 }
 
+bool answer_json_in_string(const struct answer_json *json) {
+    return json->state >= IN_KEY && json->state <= HEX_KEY;
+}
+
 bool answer_json_value_ended(const struct answer_json *json) {
     return json->state == AFTER;
 }

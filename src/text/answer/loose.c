@@ -300,7 +300,9 @@ static enum answer_step step(answer_parser *p, unsigned char c) {
         return hex(p, c);
     case SEPARATOR:
         if (answer_is_space(c)) return ANSWER_TAKEN;
-        return c == (unsigned char)separator(p) ? to(p, VALUE) : ANSWER_BAD;
+        if (c != (unsigned char)separator(p)) return ANSWER_BAD;
+        put(p, ": ");
+        return to(p, VALUE);
     case VALUE:
         return value(p, c);
     case BARE:

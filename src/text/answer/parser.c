@@ -40,7 +40,7 @@ static void text_marks(answer_parser *p) {
     answer_add_calls(p);
     if (reasoning && (reasoning->anywhere || p->at_start))
         answer_marks_add(p, reasoning->open, ANSWER_DO_REASON);
-    if (reasoning && p->at_start) answer_marks_add(p, reasoning->close, ANSWER_DO_NOTHING);
+    if (reasoning && p->at_start) answer_marks_add(p, reasoning->close, ANSWER_DO_REASON_END);
     for (size_t i = 0; i < 4; i++) {
         if (calls) answer_marks_add(p, calls->drop[i], ANSWER_DO_NOTHING);
         if (reasoning) answer_marks_add(p, reasoning->drop[i], ANSWER_DO_NOTHING);

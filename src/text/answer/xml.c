@@ -75,6 +75,7 @@ void answer_begin_value(answer_parser *p, enum answer_action kind) {
     if (kind == ANSWER_DO_STRING) p->value_types = ANSWER_TYPE_STRING;
     p->value_text = p->value_types == ANSWER_TYPE_STRING;
     p->value_first = true;
+    p->value_json = false;
     power_buffer_clear(&p->pending);
     answer_emit(p, POWER_ANSWER_ARGUMENTS, p->n_params ? ", " : "{", p->n_params ? 2 : 1);
     p->n_params++;
@@ -90,15 +91,28 @@ void answer_begin_value(answer_parser *p, enum answer_action kind) {
     p->state = ANSWER_IN_VALUE;
 }
 
+/* Marks inside the strings of an object or array are part of these. */
+static void follow_json(answer_parser *p, unsigned char c) {
+    bool mixed = p->value_types & ANSWER_TYPE_STRING;
+    if (p->value_json) {
+        p->value_json = answer_json_feed(&p->json, c) != ANSWER_JSON_BAD;
+    } else if (p->value_first && (c == '{' || c == '[' || (c == '"' && mixed))) {
+        answer_json_begin(&p->json);
+        p->value_json = answer_json_feed(&p->json, c) != ANSWER_JSON_BAD;
+    }
+    if (!answer_is_space(c)) p->value_first = false;
+}
+
 static void release_value(answer_parser *p, unsigned char c) {
     char byte = (char)c;
-    bool first = p->value_first;
-    p->value_first = false;
-    if (first && c == '\n' && (p->format.calls->flags & ANSWER_NEWLINES)) return;
-    if (p->value_text)
-        answer_emit_escaped(p, &byte, 1);
-    else if (!answer_append(p, &p->pending, &byte, 1))
-        p->overflow = true;
+    if (p->value_text) {
+        bool dropped = p->value_first && c == '\n' && (p->format.calls->flags & ANSWER_NEWLINES);
+        p->value_first = false;
+        if (!dropped) answer_emit_escaped(p, &byte, 1);
+        return;
+    }
+    follow_json(p, c);
+    if (!answer_append(p, &p->pending, &byte, 1)) p->overflow = true;
 }
 
 static uint32_t type_of(char c) {
@@ -118,6 +132,17 @@ static struct power_text literal_of(struct power_text text, uint32_t types) {
     return text;
 }
 
+/* The value as a string, without the newline that the format puts before it. */
+static void emit_whole(answer_parser *p) {
+    const char *bytes = p->pending.bytes;
+    size_t n = p->pending.length;
+    if (n && *bytes == '\n' && (p->format.calls->flags & ANSWER_NEWLINES)) {
+        bytes++;
+        n--;
+    }
+    answer_emit_string(p, bytes, n);
+}
+
 /* JSON where it is a value of a declared type, else a string. */
 static void end_value(answer_parser *p) {
     struct power_text text = {p->pending.bytes, p->pending.length};
@@ -132,7 +157,7 @@ static void end_value(answer_parser *p) {
     if (fits && answer_json_whole(text))
         answer_emit(p, POWER_ANSWER_ARGUMENTS, text.bytes, text.length);
     else
-        answer_emit_string(p, p->pending.bytes, p->pending.length);
+        emit_whole(p);
     power_buffer_clear(&p->pending);
 }
 
@@ -141,6 +166,12 @@ enum answer_step answer_step_value(answer_parser *p, unsigned char c) {
     bool found = answer_scan(p, c, release_value, &action);
     if (p->overflow) return ANSWER_BAD;
     if (!found) return ANSWER_TAKEN;
+    if (!p->value_text && p->value_json && answer_json_in_string(&p->json)) {
+        for (size_t i = 0; i < p->n_held; i++)
+            release_value(p, (unsigned char)p->held[i]);
+        p->n_held = 0;
+        return p->overflow ? ANSWER_BAD : ANSWER_TAKEN;
+    }
     p->n_held = 0;
     if (p->value_text)
         answer_emit(p, POWER_ANSWER_ARGUMENTS, "\"", 1);

@@ -14,8 +14,18 @@
 struct power_token_trie; /* opaque: bytes of the tokens that may write constrained text */
 struct power_matcher;    /* opaque */
 
-/* Control, unused and unknown tokens and tokens without bytes take no part; end tokens take part
- * through the mask alone. POWER_UNSUPPORTED for a vocabulary that cannot write every byte that
+/* How a grammar names a control token: bytes that no UTF-8 text has. A grammar without them never
+ * admits one, and a text that a user wrote never becomes one. */
+#define POWER_CONTROL_BYTES 5
+static inline void power_control_bytes(uint32_t id, char out[POWER_CONTROL_BYTES]) {
+    out[0] = (char)0xFE;
+    for (int i = 1; i < POWER_CONTROL_BYTES; i++, id >>= 6)
+        out[i] = (char)(0x80 | (id & 0x3F));
+}
+
+/* Control tokens take part by power_control_bytes alone; unused and unknown tokens and tokens
+ * without bytes take no part, nor does what holds the byte 0xFE; end tokens take part through the
+ * mask alone. POWER_UNSUPPORTED for a vocabulary that cannot write every byte that
  * UTF-8 uses (then a grammar could have dead ends). */
 power_status power_token_trie_create(const power_allocator *allocator,
                                      const struct power_vocab *vocab, struct power_token_trie **out,

@@ -110,28 +110,42 @@ static bool build_tree(struct power_token_trie *trie, struct power_trie_tree *tr
 
 /* ---- building ---- */
 
-static bool takes_part(const struct power_vocab *vocab, uint32_t id) {
+static bool is_control(const struct power_vocab *vocab, uint32_t id) {
+    return power_vocab_token_type(vocab, id) == POWER_TOKEN_CONTROL &&
+           !power_vocab_is_end(vocab, id) && id < UINT32_C(1) << 24;
+}
+
+/* The bytes by which a token is chosen; empty for those that take no part. */
+static struct power_text piece_of(const struct power_vocab *vocab, uint32_t id, char *control) {
     enum power_token_type type = power_vocab_token_type(vocab, id);
-    return type != POWER_TOKEN_CONTROL && type != POWER_TOKEN_UNUSED &&
-           type != POWER_TOKEN_UNKNOWN && !power_vocab_is_end(vocab, id) &&
-           power_vocab_piece(vocab, id).length > 0 &&
-           power_vocab_piece(vocab, id).length <= MAX_TOKEN_BYTES;
+    struct power_text piece = power_vocab_piece(vocab, id), none = {NULL, 0};
+    if (is_control(vocab, id)) {
+        power_control_bytes(id, control);
+        return (struct power_text){control, POWER_CONTROL_BYTES};
+    }
+    if (type == POWER_TOKEN_CONTROL || type == POWER_TOKEN_UNUSED || type == POWER_TOKEN_UNKNOWN ||
+        power_vocab_is_end(vocab, id) || !piece.length || piece.length > MAX_TOKEN_BYTES)
+        return none;
+    return memchr(piece.bytes, 0xFE, piece.length) ? none : piece;
 }
 
 /* Bytes in the arena: the trie outlives its vocabulary. */
 static bool copy_pieces(struct power_token_trie *trie, const struct power_vocab *vocab) {
+    char control[POWER_CONTROL_BYTES];
     size_t bytes = 0;
     trie->pieces = power_arena_alloc(&trie->arena, trie->n_tokens, sizeof *trie->pieces);
     for (uint32_t id = 0; id < trie->n_tokens; id++)
-        bytes += takes_part(vocab, id) ? power_vocab_piece(vocab, id).length : 0;
+        bytes += piece_of(vocab, id, control).length;
     char *text = power_arena_alloc(&trie->arena, bytes, 1);
     if (!trie->pieces || !text) return false;
     for (uint32_t id = 0; id < trie->n_tokens; id++) {
-        if (!takes_part(vocab, id)) continue;
-        struct power_text piece = power_vocab_piece(vocab, id);
+        struct power_text piece = piece_of(vocab, id, control);
+        if (!piece.length) continue;
         memcpy(text, piece.bytes, piece.length);
         trie->pieces[id] = (struct power_text){text, piece.length};
         text += piece.length;
+        /* A grammar that names a control token can be written: it names one of this vocabulary. */
+        if (is_control(vocab, id)) trie->single_bytes[0xFE >> 6] |= UINT64_C(1) << (0xFE & 63);
     }
     return true;
 }
