@@ -143,30 +143,9 @@ static bool merge(struct power_encode_work *work, size_t n) {
     return true;
 }
 
-/* A piece that is itself a token, spelled in the byte alphabet. */
-static uint32_t find_whole(const struct power_vocab *vocab, struct power_text piece) {
-    char spelling[512];
-    size_t n = 0;
-    if (piece.length * 2 > sizeof spelling) return POWER_NO_TOKEN;
-    for (size_t i = 0; i < piece.length; i++)
-        n += power_utf8_put(power_byte_to_code((unsigned char)piece.bytes[i]), spelling + n);
-    uint32_t id;
-    if (n > vocab->longest_spelling ||
-        !power_index_find(vocab->index, (struct power_text){spelling, n}, &id))
-        return POWER_NO_TOKEN;
-    return vocab->types[id] == POWER_TOKEN_NORMAL ? id : POWER_NO_TOKEN;
-}
-
-bool power_bpe_piece(void *context, struct power_text piece) {
-    struct power_encode_work *work = context;
+/* The bytes of a piece as symbols, merged. */
+static bool merge_bytes(struct power_encode_work *work, struct power_text piece) {
     const struct power_vocab *vocab = work->vocab;
-    if (vocab->whole_words) {
-        uint32_t id = find_whole(vocab, piece);
-        if (id != POWER_NO_TOKEN) {
-            power_sink_put(&work->sink, id);
-            return true;
-        }
-    }
     if (!power_encode_grow(work, piece.length)) return false;
     size_t n = 0;
     for (size_t i = 0; i < piece.length; i++) {
@@ -178,33 +157,152 @@ bool power_bpe_piece(void *context, struct power_text piece) {
                 "a byte of the text has no token and there is no unknown token");
         work->symbols[n++] = id;
     }
-    return merge(work, n);
+    if (n > SHORT_PIECE) return merge_long(work, n);
+    n = merge_short(vocab, work->symbols, n);
+    for (size_t i = 0; i < n; i++)
+        power_sink_put(&work->sink, work->symbols[i]);
+    if (n == 1)
+        power_mark_alone(vocab, work->symbols[0]);
+    else
+        power_words_remember(work, piece, work->symbols, n);
+    return true;
+}
+
+static bool encode_part(struct power_encode_work *work, struct power_text part) {
+    const struct power_vocab *vocab = work->vocab;
+    uint32_t id;
+    if (power_words_find(vocab, part, &id) && power_is_alone(vocab, id)) {
+        power_sink_put(&work->sink, id);
+        return true;
+    }
+    return power_words_recall(work, part) || merge_bytes(work, part);
+}
+
+/* No merge joins what stands on both sides of a place that no token of a merge has inside. */
+static bool may_join(const struct power_vocab *vocab, uint32_t left, uint32_t right,
+                     const char *at) {
+    if (left == POWER_UTF8_BROKEN || right == POWER_UTF8_BROKEN) return true;
+    if (power_bit_of(vocab->pairs, power_pair_bit(left, right))) return true;
+    uint32_t bytes = (uint32_t)(unsigned char)at[-1] << 8 | (unsigned char)at[0];
+    return power_bit_of(vocab->byte_pairs, bytes);
+}
+
+static bool encode_parts(struct power_encode_work *work, struct power_text piece) {
+    size_t start = 0, length;
+    uint32_t last = 0;
+    for (size_t at = 0; at < piece.length; at += length) {
+        uint32_t code = power_utf8_get(piece, at, &length, NULL);
+        if (at > 0 && !may_join(work->vocab, last, code, piece.bytes + at)) {
+            if (!encode_part(work, (struct power_text){piece.bytes + start, at - start}))
+                return false;
+            start = at;
+        }
+        last = code;
+    }
+    return encode_part(work, (struct power_text){piece.bytes + start, piece.length - start});
+}
+
+bool power_bpe_piece(void *context, struct power_text piece) {
+    struct power_encode_work *work = context;
+    const struct power_vocab *vocab = work->vocab;
+    uint32_t id;
+    if (power_words_find(vocab, piece, &id) && (vocab->whole_words || power_is_alone(vocab, id))) {
+        power_sink_put(&work->sink, id);
+        return true;
+    }
+    if (power_words_recall(work, piece)) return true;
+    bool wide = piece.length > SHORT_PIECE ||
+                (piece.length > 6 && (unsigned char)piece.bytes[piece.length - 1] >= 0x80);
+    return wide && vocab->pairs ? encode_parts(work, piece) : merge_bytes(work, piece);
+}
+
+static void note_pairs(struct power_vocab *vocab, struct power_text token) {
+    size_t length;
+    uint32_t last = 0;
+    for (size_t at = 0; at < token.length; at += length) {
+        uint32_t code = power_utf8_get(token, at, &length, NULL);
+        bool parts = code == POWER_UTF8_BROKEN || last == POWER_UTF8_BROKEN;
+        unsigned char byte = (unsigned char)token.bytes[at];
+        if (at > 0 && parts) {
+            uint32_t bit = (uint32_t)(unsigned char)token.bytes[at - 1] << 8 | byte;
+            vocab->byte_pairs[bit / 64] |= (uint64_t)1 << (bit % 64);
+        } else if (at > 0) {
+            uint32_t bit = power_pair_bit(last, code);
+            vocab->pairs[bit / 64] |= (uint64_t)1 << (bit % 64);
+        }
+        last = code;
+    }
+}
+
+static bool is_plain(const struct power_vocab *vocab, uint32_t id) {
+    return vocab->types[id] == POWER_TOKEN_NORMAL;
+}
+
+power_status power_bpe_build(struct power_vocab *vocab, power_error *error) {
+    size_t words = ((size_t)1 << POWER_PAIR_BITS) / 64, few = 65536 / 64;
+    vocab->pairs = power_arena_alloc(&vocab->arena, words, sizeof *vocab->pairs);
+    vocab->byte_pairs = power_arena_alloc(&vocab->arena, few, sizeof *vocab->byte_pairs);
+    if (!vocab->pairs || !vocab->byte_pairs)
+        return power_fail_memory(error, words * sizeof *vocab->pairs, "vocabulary");
+    for (size_t i = 0; vocab->merges && i <= vocab->merge_mask; i++) {
+        const struct power_merge *m = &vocab->merges[i];
+        if (m->left == POWER_NO_TOKEN) continue;
+        note_pairs(vocab, vocab->pieces[m->product]);
+        if (!is_plain(vocab, m->left) || !is_plain(vocab, m->right) || !is_plain(vocab, m->product))
+            words = 0; /* the bytes of such a token are not those of its spelling */
+    }
+    if (words == 0) vocab->pairs = NULL;
+    return power_words_build(vocab, error);
+}
+
+/* No token and no bytes: one unknown token, or one for a run of them. */
+static bool put_unknown(struct power_encode_work *work, size_t length, bool again) {
+    const struct power_vocab *vocab = work->vocab;
+    if (vocab->info.unk == POWER_NO_TOKEN)
+        return power_encode_fail(work, POWER_INVALID,
+                                 "a character of the text has no token, nor has its bytes");
+    if (again && vocab->fuse_unk)
+        power_sink_extend(&work->sink, length);
+    else
+        power_sink_put_length(&work->sink, vocab->info.unk, length);
+    return true;
+}
+
+/* First symbols of a character at work->symbols + n: its token, or its bytes; their number. */
+static size_t put_character(struct power_encode_work *work, struct power_text c, size_t n) {
+    const struct power_vocab *vocab = work->vocab;
+    uint32_t id;
+    if (power_index_find(vocab->index, c, &id) && vocab->types[id] == POWER_TOKEN_NORMAL) {
+        work->symbols[n] = id;
+        return 1;
+    }
+    for (size_t i = 0; i < c.length; i++) {
+        id = vocab->byte_tokens[(unsigned char)c.bytes[i]];
+        if (id == POWER_NO_TOKEN) return 0;
+        work->symbols[n + i] = id;
+    }
+    return c.length;
 }
 
 bool power_bpe_characters(struct power_encode_work *work, struct power_text text) {
     const struct power_vocab *vocab = work->vocab;
+    uint32_t id;
+    if (vocab->whole_words && power_index_find(vocab->index, text, &id) &&
+        vocab->types[id] == POWER_TOKEN_NORMAL) {
+        power_sink_put(&work->sink, id);
+        return true;
+    }
     if (!power_encode_grow(work, text.length)) return false;
     size_t n = 0;
     bool last_unk = false;
     for (size_t at = 0, length; at < text.length; at += length) {
         (void)power_utf8_get(text, at, &length, NULL);
-        struct power_text c = {text.bytes + at, length};
-        uint32_t id;
-        if (power_index_find(vocab->index, c, &id) && vocab->types[id] == POWER_TOKEN_NORMAL) {
-            work->symbols[n++] = id;
-            last_unk = false;
-            continue;
-        }
-        bool bytes = true;
-        for (size_t i = 0; i < length; i++)
-            bytes = bytes && vocab->byte_tokens[(unsigned char)c.bytes[i]] != POWER_NO_TOKEN;
-        if (!bytes && vocab->info.unk == POWER_NO_TOKEN)
-            return power_encode_fail(work, POWER_INVALID,
-                                     "a character of the text has no token, nor has its bytes");
-        if (!bytes && !(last_unk && vocab->fuse_unk)) work->symbols[n++] = vocab->info.unk;
-        for (size_t i = 0; bytes && i < length; i++)
-            work->symbols[n++] = vocab->byte_tokens[(unsigned char)c.bytes[i]];
-        last_unk = !bytes;
+        size_t added = put_character(work, (struct power_text){text.bytes + at, length}, n);
+        n += added;
+        if (added == 0 && n > 0 && !merge(work, n)) return false;
+        if (added == 0) n = 0;
+        if (added == 0 && !put_unknown(work, length, last_unk)) return false;
+        last_unk = added == 0;
     }
     return n == 0 || merge(work, n);
 }

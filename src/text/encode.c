@@ -1,177 +1,81 @@
 /* SPDX-License-Identifier: MIT */
-/* Job: text to ids: cuts at special tokens, normalises, splits, hands to the merge engine.
- * Input: text, options. Output: ids.
+/* Job: text to ids: cuts at special tokens, normalises, splits, hands to the model.
+ * Input: text, options. Output: ids, and where each came from.
  * Threads: any (each call has its own work memory).
  * Bounds: time O(n log n), constant stack, work memory about 50 bytes a byte of the longest piece.
  */
-#include "base/checked.h"
+#include "text/charset.h"
 #include "text/split_class.h"
 #include "text/vocab_internal.h"
 
 #define MAX_TEXT_BYTES ((size_t)1 << 30)
 
-static const char escaped_space[] = "\xE2\x96\x81"; /* U+2581 */
-
-void power_sink_put(struct power_id_sink *sink, uint32_t id) {
-    uint32_t skip = sink->skip_once;
-    sink->skip_once = POWER_NO_TOKEN;
-    if (id == skip && skip != POWER_NO_TOKEN) return;
-    if (sink->count < sink->capacity) sink->ids[sink->count] = id;
-    sink->count++;
-    sink->last = id;
-}
-
-bool power_encode_fail(struct power_encode_work *work, power_status status, const char *what) {
-    work->status = power_fail(work->error, status, "%s", what);
-    return false;
-}
-
-static bool no_memory(struct power_encode_work *work, size_t bytes) {
-    work->status = power_fail_memory(work->error, bytes, "tokenizing");
-    return false;
-}
-
-bool power_encode_grow(struct power_encode_work *work, size_t symbols) {
-    if (symbols <= work->n_symbols) return true;
-    size_t capacity = work->n_symbols ? work->n_symbols : 256;
-    while (capacity < symbols)
-        capacity *= 2;
-    const power_allocator *a = work->vocab->allocator;
-    uint32_t *block = power_alloc(a, capacity, 4 * sizeof *block);
-    if (!block) return no_memory(work, capacity * 4 * sizeof *block);
-    power_release(a, work->symbols, work->n_symbols, 4 * sizeof *block);
-    work->symbols = block;
-    work->next = block + capacity;
-    work->prev = block + 2 * capacity;
-    work->lengths = block + 3 * capacity;
-    work->n_symbols = capacity;
-    return true;
-}
-
-static bool grow_heap(struct power_encode_work *work) {
-    size_t capacity = work->heap_capacity ? work->heap_capacity * 2 : 256;
-    const power_allocator *a = work->vocab->allocator;
-    struct power_heap_entry *heap = power_alloc(a, capacity, sizeof *heap);
-    if (!heap) return no_memory(work, capacity * sizeof *heap);
-    if (work->heap_count) memcpy(heap, work->heap, work->heap_count * sizeof *heap);
-    power_release(a, work->heap, work->heap_capacity, sizeof *heap);
-    work->heap = heap;
-    work->heap_capacity = capacity;
-    return true;
-}
-
-bool power_heap_push(struct power_encode_work *work, struct power_heap_entry entry) {
-    if (work->heap_count == work->heap_capacity && !grow_heap(work)) return false;
-    size_t at = work->heap_count++;
-    while (at > 0) {
-        size_t parent = (at - 1) / 2;
-        if (work->heap[parent].key <= entry.key) break;
-        work->heap[at] = work->heap[parent];
-        at = parent;
+/* A piece between stages; a run of newlines that is a token is that token. */
+static bool character_piece(void *context, struct power_text piece) {
+    struct power_encode_work *work = context;
+    const struct power_vocab *vocab = work->vocab;
+    uint32_t id;
+    if (vocab->whole_lines && piece.bytes[0] == '\n' &&
+        power_index_find(vocab->index, piece, &id) &&
+        (vocab->types[id] == POWER_TOKEN_NORMAL || vocab->types[id] == POWER_TOKEN_USER_DEFINED)) {
+        power_sink_put(&work->sink, id);
+        return true;
     }
-    work->heap[at] = entry;
-    return true;
+    return power_bpe_characters(work, piece);
 }
 
-bool power_heap_pop(struct power_encode_work *work, struct power_heap_entry *out) {
-    if (work->heap_count == 0) return false;
-    struct power_heap_entry *heap = work->heap;
-    *out = heap[0];
-    struct power_heap_entry moved = heap[--work->heap_count];
-    size_t at = 0, n = work->heap_count;
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= n) break;
-        if (child + 1 < n && heap[child + 1].key < heap[child].key) child++;
-        if (heap[child].key >= moved.key) break;
-        heap[at] = heap[child];
-        at = child;
-    }
-    if (n) heap[at] = moved;
-    return true;
-}
-
-/* Copies `text` with its spaces escaped, the prefix in front; extra spaces dropped if asked. */
-static bool escape(struct power_encode_work *work, struct power_text text, bool prefix) {
-    struct power_buffer *out = &work->spaced;
-    const bool extra = work->vocab->remove_extra_spaces;
-    power_buffer_clear(out);
-    size_t end = text.length, at = 0;
-    while (extra && end > 0 && text.bytes[end - 1] == ' ')
-        end--;
-    while (extra && at < end && text.bytes[at] == ' ')
-        at++;
-    if (at == end) return true;
-    size_t bytes = text.length; /* room for every space to become three bytes */
-    for (size_t i = at; i < end; i++)
-        bytes += text.bytes[i] == ' ' ? 2 : 0;
-    if (!power_buffer_reserve(out, bytes + 3)) return no_memory(work, bytes);
-    bool fits = !prefix || power_buffer_append(out, escaped_space, 3);
-    while (fits && at < end) {
-        const char *space = memchr(text.bytes + at, ' ', end - at);
-        size_t run = space ? (size_t)(space - text.bytes) - at : end - at;
-        fits = power_buffer_append(out, text.bytes + at, run);
-        at += run;
-        if (!fits || at == end) break;
-        fits = power_buffer_append(out, escaped_space, 3);
-        at++;
-        while (extra && at < end && text.bytes[at] == ' ')
-            at++;
-    }
-    return fits || no_memory(work, bytes);
-}
-
-/* Characters, cut before each escaped space where the vocabulary wants words apart. */
 static bool encode_characters(struct power_encode_work *work, struct power_text text) {
-    if (!work->vocab->split_spaces) return power_bpe_characters(work, text);
-    size_t from = 0;
-    for (size_t at = 1; at + 3 <= text.length; at++) {
-        if (memcmp(text.bytes + at, escaped_space, 3) != 0) continue;
-        if (!power_bpe_characters(work, (struct power_text){text.bytes + from, at - from}))
-            return false;
-        from = at;
-    }
-    return power_bpe_characters(work, (struct power_text){text.bytes + from, text.length - from});
+    if (work->vocab->stages[0].kind != POWER_SPLIT_NONE)
+        return power_split(work->vocab->stages, text, character_piece, work);
+    return power_bpe_characters(work, text);
 }
 
-static bool encode_escaped(struct power_encode_work *work, struct power_text text) {
+bool power_encode_piece(struct power_encode_work *work, const struct power_view *piece) {
+    work->sink.view = piece;
+    work->sink.at = 0;
+    switch (work->vocab->kind) {
+    case POWER_VOCAB_BYTE_BPE:
+        return power_bpe_piece(work, piece->text);
+    case POWER_VOCAB_CHAR_BPE:
+        return encode_characters(work, piece->text);
+    case POWER_VOCAB_SPM:
+        return power_spm_segment(work, piece->text);
+    case POWER_VOCAB_WORDPIECE:
+        return power_wordpiece_word(work, piece->text);
+    case POWER_VOCAB_UNIGRAM:
+        return power_unigram_piece(work, piece->text);
+    }
+    return true;
+}
+
+/* Spaces escaped, a prefix in front, then all at once. */
+static bool encode_escaped(struct power_encode_work *work, const struct power_view *view) {
     const struct power_vocab *vocab = work->vocab;
     bool prefix = vocab->info.add_space_prefix &&
                   (work->at_start || (work->after_special && !vocab->prefix_once));
-    if (vocab->prefix_if_missing && text.bytes[0] == ' ') prefix = false;
-    if (!vocab->escape_spaces)
-        return vocab->kind == POWER_VOCAB_SPM ? power_spm_segment(work, text)
-                                              : encode_characters(work, text);
-    if (!escape(work, text, prefix)) return false;
-    struct power_text spaced = {work->spaced.bytes, work->spaced.length};
-    return vocab->kind == POWER_VOCAB_SPM ? power_spm_segment(work, spaced)
-                                          : encode_characters(work, spaced);
+    if (!power_spm_normalise(work, view, prefix, &work->scratch[0])) return false;
+    struct power_view spaced = power_scratch_view(&work->scratch[0]);
+    return spaced.text.length == 0 || power_encode_piece(work, &spaced);
 }
 
-static bool encode_bytes(struct power_encode_work *work, struct power_text text) {
+/* Normalised, then split by the stages that the pre-tokenizer's name stands for. */
+static bool encode_bytes(struct power_encode_work *work, const struct power_view *view) {
     const struct power_vocab *vocab = work->vocab;
-    struct power_text normal = text;
-    if (vocab->nfc && !power_nfc(work, text, &normal)) return false;
-    if (!vocab->info.add_space_prefix || normal.bytes[0] == ' ')
-        return power_split(vocab->stages, normal, power_bpe_piece, work);
-    power_buffer_clear(&work->spaced);
-    if (!power_buffer_append(&work->spaced, " ", 1) ||
-        !power_buffer_append(&work->spaced, normal.bytes, normal.length))
-        return no_memory(work, normal.length + 1);
-    normal = (struct power_text){work->spaced.bytes, work->spaced.length};
-    return power_split(vocab->stages, normal, power_bpe_piece, work);
-}
-
-static bool encode_segment(struct power_encode_work *work, struct power_text text) {
-    if (text.length == 0) return true;
-    bool ok = work->vocab->kind == POWER_VOCAB_BYTE_BPE ? encode_bytes(work, text)
-                                                        : encode_escaped(work, text);
-    work->at_start = work->after_special = false;
-    return ok;
-}
-
-static bool is_word(struct power_char c) {
-    return c.length && (c.code == '_' || (c.class & (POWER_CLASS_L | POWER_CLASS_N)));
+    struct power_view normal;
+    if (!power_normalise(work, vocab->normal, vocab->n_normal, view, &normal)) return false;
+    if (normal.text.length == 0) return true;
+    if (vocab->info.add_space_prefix && normal.text.bytes[0] != ' ') {
+        struct power_scratch *out = &work->prefixed;
+        power_buffer_clear(&out->text);
+        power_buffer_clear(&out->from);
+        if (!power_scratch_put(work, out, POWER_TEXT(" "), power_view_span(&normal, 0, 0)) ||
+            !power_scratch_copy(work, out, &normal, 0, normal.text.length))
+            return false;
+        normal = power_scratch_view(out);
+    }
+    work->sink.view = &normal;
+    work->sink.at = 0;
+    return power_split(vocab->stages, normal.text, power_bpe_piece, work);
 }
 
 static size_t char_before(struct power_text text, size_t at) {
@@ -181,21 +85,39 @@ static size_t char_before(struct power_text text, size_t at) {
     return at;
 }
 
-static bool stands_alone(struct power_text text, size_t at, size_t end) {
-    if (at > 0 && is_word(power_char_at(text, char_before(text, at)))) return false;
-    return !is_word(power_char_at(text, end));
+static bool word_at(struct power_text text, size_t at) {
+    size_t length;
+    return at < text.length && power_is_word(power_utf8_get(text, at, &length, NULL));
 }
 
-static bool encode_segments(struct power_encode_work *work, struct power_text text) {
-    const struct power_vocab *vocab = work->vocab;
-    const bool controls = work->options->parse_special;
-    const bool users = vocab->kind != POWER_VOCAB_SPM; /* SPM finds its own, after escaping */
+static bool stands_alone(struct power_text text, size_t at, size_t end) {
+    return !(at > 0 && word_at(text, char_before(text, at))) && !word_at(text, end);
+}
+
+/* Specials of a set in a view, and what is between them. */
+struct cutter {
+    const struct power_special_set *set;
+    const struct power_view *view;
+    const unsigned char *plain; /* one a byte of the view, or NULL */
+    bool controls, users;
+    bool (*between)(struct power_encode_work *work, const struct power_view *view);
+};
+
+static bool cut_between(struct power_encode_work *work, const struct cutter *c, size_t at,
+                        size_t end) {
+    if (at >= end) return true;
+    struct power_view part = power_view_slice(c->view, at, end - at);
+    return c->between(work, &part);
+}
+
+static bool cut_at_specials(struct power_encode_work *work, const struct cutter *c) {
+    const struct power_text text = c->view->text;
     size_t rest = 0, at = 0;
-    while (at < text.length) {
+    while (at < text.length && c->set->count > 0) {
         const struct power_special *s =
-            power_specials_match(&vocab->specials, text, work->options->plain, at, controls, users);
+            power_specials_match(c->set, text, c->plain, at, c->controls, c->users);
         if (!s || (s->single_word && !stands_alone(text, at, at + s->spelling.length))) {
-            at++;
+            at += s ? s->spelling.length : 1;
             continue;
         }
         size_t end = at, next = at + s->spelling.length;
@@ -204,20 +126,127 @@ static bool encode_segments(struct power_encode_work *work, struct power_text te
             end = char_before(text, end);
         while (s->rstrip && (power_char_at(text, next).class & POWER_CLASS_SPACE))
             next += power_char_at(text, next).length;
-        if (!encode_segment(work, (struct power_text){text.bytes + rest, end - rest})) return false;
-        power_sink_put(&work->sink, s->id);
+        if (!cut_between(work, c, rest, end)) return false;
+        power_sink_put_at(&work->sink, s->id, power_view_span(c->view, end, next - end));
         work->after_special = true;
         at = rest = next;
     }
-    return encode_segment(work, (struct power_text){text.bytes + rest, text.length - rest});
+    return cut_between(work, c, rest, text.length);
 }
 
-static void encode_finish(struct power_encode_work *work) {
+/* What the caller called plain, told for the bytes of a normalised view. */
+static bool plain_of_view(struct power_encode_work *work, const struct power_view *view,
+                          const unsigned char **out) {
+    const unsigned char *plain = work->options->plain;
+    *out = NULL;
+    if (!plain) return true;
+    power_buffer_clear(&work->plain);
+    for (size_t i = 0; i < view->text.length; i++) {
+        struct power_token_span span = power_view_span(view, i, 1);
+        unsigned char any = 0;
+        for (uint32_t at = span.start; at < span.end; at++)
+            any |= plain[at];
+        if (!power_buffer_append(&work->plain, &any, 1)) return power_encode_no_memory(work, 1);
+    }
+    *out = (const unsigned char *)work->plain.bytes;
+    return true;
+}
+
+/* As tokenizer.json describes: normalise, cut at the tokens that are looked for after that,
+ * pre-tokenize. */
+static bool encode_piped(struct power_encode_work *work, const struct power_view *view) {
+    const struct power_vocab *vocab = work->vocab;
+    struct power_view normal;
+    if (!power_normalise(work, vocab->normal, vocab->n_normal, view, &normal)) return false;
+    struct cutter c = {.set = &vocab->normal_specials,
+                       .view = &normal,
+                       .controls = work->options->parse_special,
+                       .users = true,
+                       .between = power_pretokenize};
+    if (c.set->count > 0 && !plain_of_view(work, &normal, &c.plain)) return false;
+    return cut_at_specials(work, &c);
+}
+
+static bool encode_segment(struct power_encode_work *work, const struct power_view *view) {
+    const struct power_vocab *vocab = work->vocab;
+    bool ok = vocab->piped                           ? encode_piped(work, view)
+              : vocab->kind == POWER_VOCAB_BYTE_BPE ? encode_bytes(work, view)
+                                                    : encode_escaped(work, view);
+    work->at_start = work->after_special = false;
+    work->sink.view = NULL;
+    return ok;
+}
+
+static bool encode_text(struct power_encode_work *work, struct power_text text) {
+    const struct power_vocab *vocab = work->vocab;
+    struct power_view view = {.text = text};
+    /* SentencePiece's models find their own user-defined pieces, after escaping */
+    bool own = !vocab->piped &&
+               (vocab->kind == POWER_VOCAB_SPM || vocab->kind == POWER_VOCAB_UNIGRAM);
+    struct cutter c = {.set = &vocab->specials,
+                       .view = &view,
+                       .plain = work->options->plain,
+                       .controls = work->options->parse_special,
+                       .users = !own,
+                       .between = encode_segment};
+    return cut_at_specials(work, &c);
+}
+
+/* What the vocabulary puts around a text. A single token is not repeated where the text has it
+ * already (chat templates often write it). */
+static void put_front(struct power_encode_work *work) {
+    const struct power_vocab *vocab = work->vocab;
+    const struct power_token_span none = {0, 0};
+    if (!work->options->add_special || !vocab->info.add_bos) return;
+    for (uint32_t i = 0; i < vocab->n_front; i++)
+        power_sink_put_at(&work->sink, vocab->front[i], none);
+    if (vocab->n_front == 1 && vocab->kind != POWER_VOCAB_WORDPIECE)
+        work->sink.skip_once = vocab->front[0];
+}
+
+static void put_back(struct power_encode_work *work, size_t bytes) {
+    const struct power_vocab *vocab = work->vocab;
+    const struct power_token_span end = {(uint32_t)bytes, (uint32_t)bytes};
+    if (!work->options->add_special || !vocab->info.add_eos) return;
+    bool once = vocab->n_back == 1 && vocab->kind != POWER_VOCAB_WORDPIECE;
+    if (once && work->sink.last == vocab->back[0]) return;
+    for (uint32_t i = 0; i < vocab->n_back; i++)
+        power_sink_put_at(&work->sink, vocab->back[i], end);
+}
+
+static void scratch_init(struct power_scratch *scratch, const power_allocator *allocator,
+                         size_t bytes, bool tracked) {
+    scratch->tracked = tracked;
+    power_buffer_init(&scratch->text, allocator, bytes);
+    power_buffer_init(&scratch->from, allocator, bytes * sizeof(struct power_token_span));
+}
+
+static void work_init(struct power_encode_work *work, size_t bytes) {
+    const struct power_vocab *vocab = work->vocab;
+    bool specials = work->options->plain && vocab->normal_specials.count > 0;
+    bool tracked = work->sink.spans || vocab->needs_places || specials;
+    size_t most = bytes * vocab->most_growth + 64; /* no overflow: 1 GiB times a small factor */
+    work->at_start = true;
+    work->text_bytes = bytes;
+    for (size_t i = 0; i < 2; i++)
+        scratch_init(&work->scratch[i], vocab->allocator, most, tracked);
+    scratch_init(&work->prefixed, vocab->allocator, most * 3, tracked);
+    power_buffer_init(&work->plain, vocab->allocator, most);
+}
+
+static void work_finish(struct power_encode_work *work) {
     const power_allocator *a = work->vocab->allocator;
     power_release(a, work->symbols, work->n_symbols, 4 * sizeof *work->symbols);
     power_release(a, work->heap, work->heap_capacity, sizeof *work->heap);
-    power_buffer_finish(&work->normal);
-    power_buffer_finish(&work->spaced);
+    power_release(a, work->sums, work->n_sums, sizeof *work->sums);
+    power_release(a, work->memory, work->n_memory, sizeof *work->memory);
+    for (size_t i = 0; i < 2; i++) {
+        power_buffer_finish(&work->scratch[i].text);
+        power_buffer_finish(&work->scratch[i].from);
+    }
+    power_buffer_finish(&work->prefixed.text);
+    power_buffer_finish(&work->prefixed.from);
+    power_buffer_finish(&work->plain);
 }
 
 power_status power_vocab_encode(const struct power_vocab *vocab, struct power_text text,
@@ -230,19 +259,17 @@ power_status power_vocab_encode(const struct power_vocab *vocab, struct power_te
         return power_fail(error, POWER_LIMIT, "text of %zu bytes is longer than %zu", text.length,
                           MAX_TEXT_BYTES);
     struct power_encode_work work = {.vocab = vocab, .options = options, .error = error};
-    work.at_start = true;
-    work.sink = (struct power_id_sink){ids, capacity, 0, POWER_NO_TOKEN, POWER_NO_TOKEN};
-    power_buffer_init(&work.normal, vocab->allocator, text.length * 4 + 64);
-    power_buffer_init(&work.spaced, vocab->allocator, text.length * 12 + 64);
-    if (options->add_special && vocab->info.add_bos && vocab->info.bos != POWER_NO_TOKEN) {
-        power_sink_put(&work.sink, vocab->info.bos);
-        work.sink.skip_once = vocab->info.bos;
-    }
-    bool ok = encode_segments(&work, text);
-    if (ok && options->add_special && vocab->info.add_eos && vocab->info.eos != POWER_NO_TOKEN &&
-        work.sink.last != vocab->info.eos)
-        power_sink_put(&work.sink, vocab->info.eos);
-    encode_finish(&work);
+    work.sink = (struct power_id_sink){.vocab = vocab,
+                                       .ids = ids,
+                                       .spans = options->spans,
+                                       .capacity = capacity,
+                                       .skip_once = POWER_NO_TOKEN,
+                                       .last = POWER_NO_TOKEN};
+    work_init(&work, text.length);
+    put_front(&work);
+    bool ok = encode_text(&work, text);
+    if (ok) put_back(&work, text.length);
+    work_finish(&work);
     if (!ok) return work.status;
     *out_count = work.sink.count;
     if (work.sink.count > capacity && capacity + (size_t)(ids != NULL) > 0)

@@ -71,6 +71,35 @@ static struct power_text unescaped_piece(char *out, struct power_text spelling) 
     return (struct power_text){out, n};
 }
 
+/* Drops the space in front of what English writes without one, as published decoders do. */
+static struct power_text clean_piece(struct power_text piece) {
+    static const char *const shorter[] = {" .", " ?", " !", " ,", " n't", " 'm", " 's", " 've", " 're"};
+    for (size_t i = 0; i < sizeof shorter / sizeof *shorter; i++) {
+        size_t n = strlen(shorter[i]);
+        if (piece.length >= n && memcmp(piece.bytes, shorter[i], n) == 0)
+            return (struct power_text){piece.bytes + 1, piece.length - 1};
+    }
+    return piece;
+}
+
+/* A token that begins a word has a space in front, another just its letters. */
+static struct power_text word_piece(const struct power_vocab *vocab, char *out,
+                                    struct power_text spelling) {
+    struct power_text word = vocab->word_prefix, part = vocab->part_prefix;
+    bool is_part = part.length && spelling.length >= part.length &&
+                   memcmp(spelling.bytes, part.bytes, part.length) == 0;
+    bool is_word = spelling.length >= word.length &&
+                   (word.length == 0 || memcmp(spelling.bytes, word.bytes, word.length) == 0);
+    if (is_part || !is_word) {
+        size_t cut = is_part ? part.length : 0;
+        return (struct power_text){spelling.bytes + cut, spelling.length - cut};
+    }
+    out[0] = ' ';
+    memcpy(out + 1, spelling.bytes + word.length, spelling.length - word.length);
+    struct power_text piece = {out, spelling.length - word.length + 1};
+    return vocab->clean_spaces ? clean_piece(piece) : piece;
+}
+
 static struct power_text piece_of(struct power_vocab *vocab, uint32_t id, const char *bytes,
                                   char *out) {
     struct power_text spelling = vocab->spellings[id];
@@ -87,6 +116,8 @@ static struct power_text piece_of(struct power_vocab *vocab, uint32_t id, const 
         break;
     }
     if (spelling.length == 0) return spelling;
+    if (vocab->kind == POWER_VOCAB_WORDPIECE && vocab->types[id] != POWER_TOKEN_USER_DEFINED)
+        return word_piece(vocab, out, spelling);
     if (vocab->kind != POWER_VOCAB_BYTE_BPE)
         return vocab->escape_spaces ? unescaped_piece(out, spelling) : spelling;
     if (vocab->types[id] == POWER_TOKEN_USER_DEFINED) return spelling;
@@ -94,7 +125,7 @@ static struct power_text piece_of(struct power_vocab *vocab, uint32_t id, const 
 }
 
 bool power_pieces_build(struct power_vocab *vocab) {
-    size_t total = 1;
+    size_t total = (size_t)vocab->info.n_tokens + 1; /* a space more for each */
     for (uint32_t id = 0; id < vocab->info.n_tokens; id++)
         total += vocab->spellings[id].length; /* no overflow: the spellings are in memory */
     char *bytes = power_arena_alloc(&vocab->arena, 256, 1);
@@ -106,7 +137,9 @@ bool power_pieces_build(struct power_vocab *vocab) {
     }
     for (uint32_t id = 0; id < vocab->info.n_tokens; id++) {
         vocab->pieces[id] = piece_of(vocab, id, bytes, out);
-        if (vocab->pieces[id].bytes == out) out += vocab->pieces[id].length;
+        struct power_text piece = vocab->pieces[id];
+        bool made = piece.bytes == out || piece.bytes == out + 1; /* cleaned: one byte on */
+        if (made) out = out + (piece.bytes - out) + piece.length;
         if (vocab->kind == POWER_VOCAB_BYTE_BPE && vocab->types[id] == POWER_TOKEN_NORMAL &&
             vocab->pieces[id].length == 1) {
             unsigned char byte = (unsigned char)vocab->pieces[id].bytes[0];

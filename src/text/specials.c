@@ -19,9 +19,9 @@ static int compare(const void *a, const void *b) {
     return order ? order : (x->id > y->id) - (x->id < y->id);
 }
 
-power_status power_specials_build(struct power_vocab *vocab, const struct power_special *items,
-                                  uint32_t count, power_error *error) {
-    struct power_special_set *set = &vocab->specials;
+power_status power_specials_build(struct power_vocab *vocab, struct power_special_set *set,
+                                  const struct power_special *items, uint32_t count,
+                                  power_error *error) {
     set->items = power_arena_alloc(&vocab->arena, count ? count : 1, sizeof *set->items);
     if (!set->items) return power_fail_memory(error, count * sizeof *set->items, "special tokens");
     for (uint32_t i = 0; i < count; i++) {

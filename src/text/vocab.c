@@ -92,12 +92,51 @@ static bool escape_spelling(struct power_vocab *vocab, struct power_text *spelli
     return true;
 }
 
+/* Tokens that are looked for in the normalised text are spelled as normalised texts are. */
+static power_status normalise_spelling(struct power_vocab *vocab, struct power_special *item,
+                                       power_error *error) {
+    struct power_tokenize_options options = {0};
+    struct power_encode_work work = {.vocab = vocab, .options = &options, .error = error};
+    struct power_view in = {.text = item->spelling}, out;
+    size_t most = item->spelling.length * vocab->most_growth + 64;
+    for (size_t i = 0; i < 2; i++)
+        power_buffer_init(&work.scratch[i].text, vocab->allocator, most);
+    bool ok = power_normalise(&work, vocab->normal, vocab->n_normal, &in, &out);
+    char *copy = ok ? power_arena_text(&vocab->arena, out.text.bytes, out.text.length) : NULL;
+    if (copy) item->spelling = (struct power_text){copy, out.text.length};
+    for (size_t i = 0; i < 2; i++)
+        power_buffer_finish(&work.scratch[i].text);
+    if (!ok) return work.status;
+    return copy ? POWER_OK : power_fail_memory(error, most, "special tokens");
+}
+
+/* Two sets: what is looked for in the text, and what in the normalised text. */
+static power_status build_flagged(struct power_vocab_draft *draft, power_error *error) {
+    struct power_vocab *vocab = draft->vocab;
+    uint32_t n = draft->n_specials, raw = 0;
+    power_status status = POWER_OK;
+    for (uint32_t i = 0; status == POWER_OK && i < n; i++) {
+        struct power_special item = draft->specials[i];
+        if (item.normalized) {
+            status = normalise_spelling(vocab, &draft->specials[i], error);
+            continue;
+        }
+        draft->specials[i] = draft->specials[raw];
+        draft->specials[raw++] = item;
+    }
+    if (status == POWER_OK)
+        status = power_specials_build(vocab, &vocab->specials, draft->specials, raw, error);
+    if (status == POWER_OK)
+        status = power_specials_build(vocab, &vocab->normal_specials, draft->specials + raw,
+                                      n - raw, error);
+    return status;
+}
+
 /* Special tokens: the flags of the draft where tokenizer.json gave them, else plain ones by type.
  */
 static power_status build_specials(struct power_vocab_draft *draft, power_error *error) {
     struct power_vocab *vocab = draft->vocab;
-    if (draft->specials)
-        return power_specials_build(vocab, draft->specials, draft->n_specials, error);
+    if (draft->specials) return build_flagged(draft, error);
     uint32_t count = 0, n = vocab->info.n_tokens;
     for (uint32_t id = 0; id < n; id++)
         count += vocab->types[id] == POWER_TOKEN_CONTROL ||
@@ -115,10 +154,11 @@ static power_status build_specials(struct power_vocab_draft *draft, power_error 
         items[at++] = (struct power_special){.spelling = vocab->spellings[id],
                                              .id = id,
                                              .control = type != POWER_TOKEN_USER_DEFINED};
-        if (vocab->kind == POWER_VOCAB_SPM && vocab->escape_spaces && !items[at - 1].control)
+        bool spm = vocab->kind == POWER_VOCAB_SPM || vocab->kind == POWER_VOCAB_UNIGRAM;
+        if (spm && vocab->escape_spaces && !items[at - 1].control)
             ok = escape_spelling(vocab, &items[at - 1].spelling);
     }
-    power_status status = ok ? power_specials_build(vocab, items, count, error)
+    power_status status = ok ? power_specials_build(vocab, &vocab->specials, items, count, error)
                              : power_fail_memory(error, 0, "special tokens");
     power_release(vocab->allocator, items, count + 1u, sizeof *items);
     return status;
@@ -129,6 +169,15 @@ static power_status check_id(const struct power_vocab *vocab, uint32_t id, const
     if (id == POWER_NO_TOKEN || id < vocab->info.n_tokens) return POWER_OK;
     return power_fail(error, POWER_CORRUPT, "%s token %u is not below the vocabulary size %u", name,
                       id, vocab->info.n_tokens);
+}
+
+/* What stands around a text, where the file gave no list of its own. */
+static void put_around(struct power_vocab *vocab) {
+    const struct power_vocab_info *info = &vocab->info;
+    if (vocab->n_front == 0 && info->bos != POWER_NO_TOKEN)
+        vocab->front[vocab->n_front++] = info->bos;
+    if (vocab->n_back == 0 && info->eos != POWER_NO_TOKEN)
+        vocab->back[vocab->n_back++] = info->eos;
 }
 
 static power_status complete(struct power_vocab_draft *draft, power_error *error) {
@@ -142,10 +191,14 @@ static power_status complete(struct power_vocab_draft *draft, power_error *error
     if (status == POWER_OK) status = build_specials(draft, error);
     if (status != POWER_OK) return status;
     if (vocab->kind == POWER_VOCAB_SPM) status = power_spm_build(vocab, error);
+    if (vocab->kind == POWER_VOCAB_WORDPIECE) status = power_wordpiece_build(vocab, error);
+    if (vocab->kind == POWER_VOCAB_UNIGRAM) status = power_unigram_build(vocab, error);
     if (status != POWER_OK) return status;
+    put_around(vocab);
     if (!power_pieces_build(vocab)) return power_fail_memory(error, 0, "vocabulary");
     find_ends(draft);
-    return POWER_OK;
+    if (vocab->kind == POWER_VOCAB_BYTE_BPE) return power_bpe_build(vocab, error);
+    return vocab->kind == POWER_VOCAB_SPM ? power_words_build(vocab, error) : POWER_OK;
 }
 
 power_status power_vocab_create(const power_allocator *allocator, const struct power_source *source,
@@ -154,9 +207,16 @@ power_status power_vocab_create(const power_allocator *allocator, const struct p
     if (!vocab) return power_fail_memory(error, sizeof *vocab, "vocabulary");
     vocab->allocator = allocator;
     power_arena_init(&vocab->arena, allocator, SIZE_MAX);
+    vocab->most_growth = 4; /* spaces escaped, form C */
     struct power_vocab_info *info = &vocab->info;
-    info->bos = info->eos = info->unk = info->pad = POWER_NO_TOKEN;
-    struct power_vocab_draft draft = {.vocab = vocab, .eot = POWER_NO_TOKEN, .eom = POWER_NO_TOKEN};
+    info->bos = info->eos = info->unk = info->pad = info->mask = POWER_NO_TOKEN;
+    info->fim_pre = info->fim_suf = info->fim_mid = POWER_NO_TOKEN;
+    info->fim_pad = info->fim_rep = info->fim_sep = POWER_NO_TOKEN;
+    struct power_vocab_draft draft = {.vocab = vocab,
+                                      .eot = POWER_NO_TOKEN,
+                                      .eom = POWER_NO_TOKEN,
+                                      .cls = POWER_NO_TOKEN,
+                                      .sep = POWER_NO_TOKEN};
     power_status status;
     if (source->container == POWER_CONTAINER_GGUF)
         status = power_vocab_from_gguf(&draft, source, error);

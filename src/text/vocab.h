@@ -26,7 +26,10 @@ struct power_vocab; /* opaque */
 
 struct power_vocab_info {
     uint32_t n_tokens;
-    uint32_t bos, eos, unk, pad; /* POWER_NO_TOKEN where there is none */
+    uint32_t bos, eos, unk, pad, mask; /* POWER_NO_TOKEN where there is none, */
+    uint32_t fim_pre, fim_suf, fim_mid, fim_pad, fim_rep, fim_sep; /* here too */
+    /* what tokenizer.json would cut texts down to, or 0: encoding never does it by itself */
+    uint32_t truncation_tokens, padding_tokens;
     bool add_bos, add_eos, add_space_prefix;
     uint32_t end_tokens[POWER_MAX_END_TOKENS]; /* eos, eot, eom and those the file implies */
     uint32_t n_end_tokens;
@@ -41,12 +44,20 @@ power_status power_vocab_create(const power_allocator *allocator, const struct p
 void power_vocab_destroy(struct power_vocab *vocab);
 const struct power_vocab_info *power_vocab_info(const struct power_vocab *vocab);
 
+/* Bytes [start, end) of a text. */
+struct power_token_span {
+    uint32_t start, end;
+};
+
 struct power_tokenize_options {
     bool parse_special; /* control tokens in the text are tokens; else plain text */
     bool add_special;   /* BOS/EOS as the file says (BOS never twice) */
     /* One byte for each byte of the text, or NULL. Where it is not 0, the byte is plain: no control
      * token is found that would contain it (what a user wrote, see power_template_run). */
     const unsigned char *plain;
+    /* As many as ids, or NULL: the bytes of the text that each token stands for. Tokens that were
+     * added stand for none. Where normalization changed the text, all that it joined. */
+    struct power_token_span *spans;
 };
 
 /* Always sets *out_count to the number needed. ids may be NULL when capacity is 0.

@@ -59,7 +59,7 @@ static power_status read_types(struct power_vocab *vocab, const struct power_sou
                               (unsigned long long)i, type);
         vocab->types[i] = (unsigned char)(type == 0 ? POWER_TOKEN_NORMAL : type);
     }
-    if (vocab->kind != POWER_VOCAB_SPM) return POWER_OK;
+    if (vocab->kind != POWER_VOCAB_SPM && vocab->kind != POWER_VOCAB_UNIGRAM) return POWER_OK;
     if (scores.count == 0)
         return power_fail(error, POWER_NOT_FOUND, "key \"" KEY "scores\" is missing");
     memcpy(vocab->scores, scores.values, (size_t)n * sizeof *vocab->scores);
@@ -95,30 +95,126 @@ static power_status read_merges(struct power_vocab *vocab, const struct power_so
 static power_status read_ids(struct power_vocab_draft *draft, const struct power_source *source,
                              power_error *error) {
     struct power_vocab_info *info = &draft->vocab->info;
+    uint32_t prefix = POWER_NO_TOKEN, suffix = POWER_NO_TOKEN, middle = POWER_NO_TOKEN;
     struct {
         const char *key;
         uint32_t *id;
-    } ids[] = {{KEY "bos_token_id", &info->bos},     {KEY "eos_token_id", &info->eos},
-               {KEY "unknown_token_id", &info->unk}, {KEY "padding_token_id", &info->pad},
-               {KEY "eot_token_id", &draft->eot},    {KEY "eom_token_id", &draft->eom}};
+    } ids[] = {{KEY "bos_token_id", &info->bos},
+               {KEY "eos_token_id", &info->eos},
+               {KEY "unknown_token_id", &info->unk},
+               {KEY "padding_token_id", &info->pad},
+               {KEY "eot_token_id", &draft->eot},
+               {KEY "eom_token_id", &draft->eom},
+               {KEY "cls_token_id", &draft->cls},
+               {KEY "seperator_token_id", &draft->sep},
+               {KEY "mask_token_id", &info->mask},
+               {KEY "prefix_token_id", &prefix},
+               {KEY "suffix_token_id", &suffix},
+               {KEY "middle_token_id", &middle},
+               {KEY "fim_pre_token_id", &info->fim_pre},
+               {KEY "fim_suf_token_id", &info->fim_suf},
+               {KEY "fim_mid_token_id", &info->fim_mid},
+               {KEY "fim_pad_token_id", &info->fim_pad},
+               {KEY "fim_rep_token_id", &info->fim_rep},
+               {KEY "fim_sep_token_id", &info->fim_sep}};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         power_status status = id_or_none(source, ids[i].key, ids[i].id, error);
+        if (status == POWER_OK && *ids[i].id != POWER_NO_TOKEN && *ids[i].id >= info->n_tokens)
+            status = power_fail(error, POWER_CORRUPT,
+                                "key \"%s\" is %u, not below the vocabulary size %u", ids[i].key,
+                                *ids[i].id, info->n_tokens);
         if (status != POWER_OK) return status;
     }
-    power_status status =
-        power_meta_bool_or(source, KEY "add_bos_token", info->add_bos, &info->add_bos, error);
-    if (status == POWER_OK)
-        status = power_meta_bool_or(source, KEY "add_eos_token", false, &info->add_eos, error);
-    if (status == POWER_OK)
-        status = power_meta_bool_or(source, KEY "add_space_prefix", info->add_space_prefix,
-                                    &info->add_space_prefix, error);
-    if (status == POWER_OK)
-        status = power_meta_bool_or(source, KEY "remove_extra_whitespaces", false,
-                                    &draft->vocab->remove_extra_spaces, error);
-    return status;
+    /* the older names */
+    if (info->fim_pre == POWER_NO_TOKEN) info->fim_pre = prefix;
+    if (info->fim_suf == POWER_NO_TOKEN) info->fim_suf = suffix;
+    if (info->fim_mid == POWER_NO_TOKEN) info->fim_mid = middle;
+    return POWER_OK;
 }
 
-static power_status choose_kind(struct power_vocab *vocab, power_error *error) {
+static power_status read_flags(struct power_vocab *vocab, const struct power_source *source,
+                               power_error *error) {
+    struct power_vocab_info *info = &vocab->info;
+    struct {
+        const char *key;
+        bool *flag;
+    } flags[] = {{KEY "add_bos_token", &info->add_bos},
+                 {KEY "add_eos_token", &info->add_eos},
+                 {KEY "add_space_prefix", &info->add_space_prefix},
+                 {KEY "remove_extra_whitespaces", &vocab->remove_extra_spaces},
+                 {KEY "escape_whitespaces", &vocab->escape_spaces},
+                 {KEY "ignore_merges", &vocab->whole_words},
+                 {KEY "clean_spaces", &vocab->clean_spaces}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        power_status status =
+            power_meta_bool_or(source, flags[i].key, *flags[i].flag, flags[i].flag, error);
+        if (status != POWER_OK) return status;
+    }
+    return POWER_OK;
+}
+
+/* BERT and its kin put a separator behind each text, which has its own keys. */
+static power_status read_around(struct power_vocab_draft *draft, const struct power_source *source,
+                                power_error *error) {
+    struct power_vocab *vocab = draft->vocab;
+    struct power_vocab_info *info = &vocab->info;
+    bool sep = vocab->kind == POWER_VOCAB_WORDPIECE;
+    power_status status = power_meta_bool_or(source, KEY "add_sep_token", sep, &sep, error);
+    if (status != POWER_OK) return status;
+    if (draft->cls != POWER_NO_TOKEN && info->bos == POWER_NO_TOKEN) info->bos = draft->cls;
+    if (draft->sep != POWER_NO_TOKEN && info->eos == POWER_NO_TOKEN) info->eos = draft->sep;
+    if (!sep) return POWER_OK;
+    uint32_t id = draft->sep != POWER_NO_TOKEN ? draft->sep : info->eos;
+    if (id == POWER_NO_TOKEN) return POWER_OK;
+    vocab->back[vocab->n_back++] = id;
+    if (info->add_eos && info->eos != POWER_NO_TOKEN && info->eos != id)
+        vocab->back[vocab->n_back++] = info->eos;
+    info->add_eos = true;
+    return POWER_OK;
+}
+
+/* SentencePiece's map of characters: an array of 8-bit integers, kept as it is. */
+static power_status read_charsmap(struct power_vocab *vocab, const struct power_source *source,
+                                  power_error *error) {
+    static const char key[] = KEY "precompiled_charsmap";
+    const struct power_meta *meta = power_source_meta(source, key);
+    if (!meta) return POWER_OK;
+    if (vocab->kind != POWER_VOCAB_SPM && vocab->kind != POWER_VOCAB_UNIGRAM)
+        return power_fail(error, POWER_UNSUPPORTED,
+                          "key \"%s\" is not supported with tokenizer \"%s\"", key,
+                          power_quote(vocab->info.model.bytes, vocab->info.model.length).text);
+    bool is_signed = meta->type == POWER_META_ARRAY && meta->value.array.type == POWER_META_I8;
+    struct power_meta_array bytes;
+    power_status status =
+        power_meta_array(source, key, is_signed ? POWER_META_I8 : POWER_META_U8, &bytes, error);
+    if (status != POWER_OK || bytes.count == 0) return status;
+    return power_vocab_keep_charsmap(vocab, (struct power_span){bytes.values, (size_t)bytes.count},
+                                     error);
+}
+
+/* "bert": words by BERT's rules; tokens that begin a word are spelled with U+2581 in front. */
+static power_status choose_wordpiece(struct power_vocab *vocab, const struct power_source *source,
+                                     power_error *error) {
+    struct power_vocab_info *info = &vocab->info;
+    bool lower = true;
+    power_status status =
+        power_meta_bool_or(source, KEY "normalizer.lowercase", true, &lower, error);
+    if (status != POWER_OK) return status;
+    vocab->kind = POWER_VOCAB_WORDPIECE;
+    vocab->piped = vocab->escape_spaces = info->add_bos = info->add_space_prefix = true;
+    vocab->word_prefix = POWER_TEXT("\xE2\x96\x81");
+    vocab->part_prefix = POWER_TEXT("");
+    vocab->max_word_chars = 100;
+    (void)power_vocab_add_bert(vocab, true, true, lower, lower);
+    (void)power_vocab_add_pre(vocab, (struct power_pre_step){.kind = POWER_PRE_SPACE_SPLIT,
+                                                             .behavior = POWER_SPLIT_REMOVED});
+    (void)power_vocab_add_pre(vocab, (struct power_pre_step){.kind = POWER_PRE_PUNCT,
+                                                             .behavior = POWER_SPLIT_ISOLATED});
+    return POWER_OK;
+}
+
+static power_status choose_kind(struct power_vocab *vocab, const struct power_source *source,
+                                power_error *error) {
     struct power_vocab_info *info = &vocab->info;
     if (power_text_equal(info->model, POWER_TEXT("llama"))) {
         vocab->kind = POWER_VOCAB_SPM;
@@ -126,7 +222,17 @@ static power_status choose_kind(struct power_vocab *vocab, power_error *error) {
         info->add_bos = info->add_space_prefix = true;
         return POWER_OK;
     }
-    if (!power_text_equal(info->model, POWER_TEXT("gpt2")))
+    if (power_text_equal(info->model, POWER_TEXT("t5"))) {
+        vocab->kind = POWER_VOCAB_UNIGRAM;
+        vocab->escape_spaces = vocab->byte_fallback = true;
+        info->add_eos = info->add_space_prefix = true;
+        return POWER_OK;
+    }
+    if (power_text_equal(info->model, POWER_TEXT("bert")))
+        return choose_wordpiece(vocab, source, error);
+    if (power_text_equal(info->model, POWER_TEXT("gemma4")))
+        info->pre = info->model; /* whatever else the file says */
+    else if (!power_text_equal(info->model, POWER_TEXT("gpt2")))
         return power_fail(error, POWER_UNSUPPORTED,
                           "tokenizer \"%s\" (key \"" KEY "model\") is not supported",
                           power_quote(info->model.bytes, info->model.length).text);
@@ -135,9 +241,11 @@ static power_status choose_kind(struct power_vocab *vocab, power_error *error) {
         return power_fail(error, POWER_UNSUPPORTED,
                           "pre-tokenizer \"%s\" (key \"" KEY "pre\") is not known",
                           power_quote(info->pre.bytes, info->pre.length).text);
-    vocab->kind = POWER_VOCAB_BYTE_BPE;
+    vocab->kind = splitter->characters ? POWER_VOCAB_CHAR_BPE : POWER_VOCAB_BYTE_BPE;
+    vocab->escape_spaces = vocab->whole_lines = splitter->characters;
     memcpy(vocab->stages, splitter->stages, sizeof vocab->stages);
-    vocab->nfc = splitter->nfc;
+    if (splitter->nfc)
+        (void)power_vocab_add_normal(vocab, (struct power_normal_step){.kind = POWER_NORMAL_NFC});
     vocab->whole_words = splitter->whole_words;
     info->add_bos = splitter->add_bos;
     return POWER_OK;
@@ -161,15 +269,19 @@ power_status power_vocab_from_gguf(struct power_vocab_draft *draft,
         status = power_meta_text_or(source, KEY "pre", POWER_TEXT("default"), &info->pre, error);
     if (status == POWER_OK) status = copy_text(&vocab->arena, &info->model, error);
     if (status == POWER_OK) status = copy_text(&vocab->arena, &info->pre, error);
-    if (status == POWER_OK) status = choose_kind(vocab, error);
+    if (status == POWER_OK) status = choose_kind(vocab, source, error);
     if (status == POWER_OK)
         status = power_meta_array(source, KEY "tokens", POWER_META_TEXT, &tokens, error);
     if (status == POWER_OK) status = power_vocab_reserve(vocab, tokens.count, error);
     if (status == POWER_OK) status = copy_tokens(vocab, &tokens, error);
     if (status == POWER_OK) status = read_types(vocab, source, error);
     if (status == POWER_OK) status = read_ids(draft, source, error);
+    if (status == POWER_OK) status = read_flags(vocab, source, error);
+    if (status == POWER_OK) status = read_around(draft, source, error);
+    if (status == POWER_OK) status = read_charsmap(vocab, source, error);
     if (status == POWER_OK) status = power_vocab_index(vocab, error);
-    if (status == POWER_OK && vocab->kind == POWER_VOCAB_BYTE_BPE)
+    bool merges = vocab->kind == POWER_VOCAB_BYTE_BPE || vocab->kind == POWER_VOCAB_CHAR_BPE;
+    if (status == POWER_OK && merges)
         status = read_merges(vocab, source, error);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Job: the vocabulary of a tokenizer.json (BPE models). Input: its text. Output: tables.
+/* Job: the vocabulary of a tokenizer.json. Input: its text. Output: tables.
  * Threads: making one. Bounds: three passes (count, tokens, merges); ids may leave gaps, but the
  * tables never exceed twice what the text lists. */
 #include <stdlib.h>
@@ -32,7 +32,16 @@ bool power_tokenizer_keep(struct power_tokenizer_json *t, struct power_text *out
     return true;
 }
 
-static bool read_id(struct power_tokenizer_json *t, uint64_t *out) {
+bool power_tokenizer_around(struct power_tokenizer_json *t, bool after) {
+    uint32_t *n = after ? &t->n_back : &t->n_front;
+    if (*n == POWER_MAX_AROUND)
+        return power_tokenizer_fail(t, POWER_LIMIT,
+                                    "tokenizer.json: too many tokens around a text at \"%s\"",
+                                    t->json.value);
+    return power_tokenizer_keep(t, &(after ? t->back : t->front)[(*n)++]);
+}
+
+bool power_tokenizer_number(struct power_tokenizer_json *t, uint64_t *out) {
     struct power_text n = t->json.value;
     uint64_t value = 0;
     bool good = n.length > 0 && n.length < 10;
@@ -41,111 +50,7 @@ static bool read_id(struct power_tokenizer_json *t, uint64_t *out) {
         value = value * 10 + (uint64_t)(n.bytes[i] - '0');
     }
     *out = value;
-    return good || power_tokenizer_fail(t, POWER_CORRUPT, "tokenizer.json: token id \"%s\"", n);
-}
-
-static void count_token(struct power_tokenizer_json *t, uint64_t id, size_t bytes) {
-    t->n_tokens++;
-    t->text_bytes += bytes;
-    if (id >= t->end_id) t->end_id = id + 1;
-}
-
-static struct power_text put_text(struct power_tokenizer_json *t, struct power_text text) {
-    if (text.length > t->blob_left) return (struct power_text){NULL, 0};
-    struct power_text copy = {t->blob, text.length};
-    if (text.length) memcpy(t->blob, text.bytes, text.length);
-    t->blob += text.length;
-    t->blob_left -= text.length;
-    return copy;
-}
-
-/* {"token": id, ...} */
-static bool read_vocab(struct power_tokenizer_json *t, enum power_json_event event) {
-    struct power_vocab *vocab = t->draft->vocab;
-    if (t->pass == 2 || event != POWER_JSON_OBJECT) return power_json_skip(&t->json, event);
-    while ((event = power_json_next(&t->json)) == POWER_JSON_KEY) {
-        struct power_text key = t->json.value, kept = key;
-        if (t->pass == 1) kept = put_text(t, key);
-        uint64_t id;
-        if (power_json_next(&t->json) != POWER_JSON_NUMBER || !read_id(t, &id)) return false;
-        if (t->pass == 0) {
-            count_token(t, id, kept.length);
-            continue;
-        }
-        if (vocab->spellings[id].bytes && power_text_equal(vocab->spellings[id], kept))
-            continue; /* an added token, whose flags count */
-        if (vocab->spellings[id].bytes)
-            return power_tokenizer_fail(t, POWER_CORRUPT,
-                                        "tokenizer.json: the id of \"%s\" is given twice", kept);
-        vocab->spellings[id] = kept;
-        vocab->types[id] = POWER_TOKEN_NORMAL;
-    }
-    return event == POWER_JSON_OBJECT_END;
-}
-
-static bool add_pair(struct power_tokenizer_json *t, struct power_text left,
-                     struct power_text right) {
-    t->status = power_merges_add_texts(t->draft->vocab, left, right, t->at_merge++, t->error);
-    return t->status == POWER_OK;
-}
-
-static bool read_merge(struct power_tokenizer_json *t, enum power_json_event event) {
-    struct power_text text = t->json.value;
-    if (event == POWER_JSON_STRING) {
-        const char *space = text.length > 1 ? memchr(text.bytes + 1, ' ', text.length - 1) : NULL;
-        if (!space)
-            return power_tokenizer_fail(t, POWER_CORRUPT, "tokenizer.json: merge \"%s\"", text);
-        size_t n = (size_t)(space - text.bytes);
-        return add_pair(t, (struct power_text){text.bytes, n},
-                        (struct power_text){space + 1, text.length - n - 1});
-    }
-    char left[2048];
-    if (event != POWER_JSON_ARRAY || power_json_next(&t->json) != POWER_JSON_STRING ||
-        t->json.value.length > sizeof left)
-        return power_tokenizer_fail(t, POWER_CORRUPT, "tokenizer.json: merge after \"%s\"", text);
-    size_t n = t->json.value.length;
-    memcpy(left, t->json.value.bytes, n);
-    if (power_json_next(&t->json) != POWER_JSON_STRING) return false;
-    return add_pair(t, (struct power_text){left, n}, t->json.value) &&
-           power_json_next(&t->json) == POWER_JSON_ARRAY_END;
-}
-
-static bool read_merges(struct power_tokenizer_json *t, enum power_json_event event) {
-    if (t->pass == 1 || event != POWER_JSON_ARRAY) return power_json_skip(&t->json, event);
-    for (;;) {
-        event = power_json_next(&t->json);
-        if (event == POWER_JSON_ARRAY_END) return true;
-        if (event == POWER_JSON_FAIL) return false;
-        t->n_merges += t->pass == 0;
-        if (t->pass == 0 ? !power_json_skip(&t->json, event) : !read_merge(t, event)) return false;
-    }
-}
-
-static bool read_model(struct power_tokenizer_json *t, enum power_json_event event) {
-    if (event != POWER_JSON_OBJECT) return power_json_skip(&t->json, event);
-    while ((event = power_json_next(&t->json)) == POWER_JSON_KEY) {
-        struct power_text key = t->json.value;
-        bool vocab = equal(key, "vocab"), merges = equal(key, "merges"), type = equal(key, "type");
-        bool unk = equal(key, "unk_token"), fallback = equal(key, "byte_fallback");
-        bool ignore = equal(key, "ignore_merges"), fuse = equal(key, "fuse_unk");
-        event = power_json_next(&t->json);
-        bool on = event == POWER_JSON_TRUE, ok = true;
-        if (vocab)
-            ok = read_vocab(t, event);
-        else if (merges)
-            ok = read_merges(t, event);
-        else if (type && event == POWER_JSON_STRING)
-            ok = power_tokenizer_keep(t, &t->model_type);
-        else if (unk && event == POWER_JSON_STRING)
-            ok = power_tokenizer_keep(t, &t->unk);
-        else
-            ok = power_json_skip(&t->json, event);
-        if (!ok) return false;
-        if (fallback) t->byte_fallback = on;
-        if (ignore) t->ignore_merges = on;
-        if (fuse) t->draft->vocab->fuse_unk = on;
-    }
-    return event == POWER_JSON_OBJECT_END;
+    return good || power_tokenizer_fail(t, POWER_CORRUPT, "tokenizer.json: number \"%s\"", n);
 }
 
 static bool take_added(struct power_tokenizer_json *t, struct power_special item, bool have_id) {
@@ -155,7 +60,7 @@ static bool take_added(struct power_tokenizer_json *t, struct power_special item
                                     item.spelling);
     if (t->pass == 0) {
         t->n_added++;
-        count_token(t, item.id, item.spelling.length);
+        power_tokenizer_count(t, item.id, item.spelling.length);
         return true;
     }
     vocab->spellings[item.id] = item.spelling;
@@ -176,14 +81,15 @@ static bool read_added_token(struct power_tokenizer_json *t) {
                      : equal(key, "lstrip")      ? &item.lstrip
                      : equal(key, "rstrip")      ? &item.rstrip
                      : equal(key, "single_word") ? &item.single_word
+                     : equal(key, "normalized")  ? &item.normalized
                                                  : NULL;
         event = power_json_next(&t->json);
         if (is_id && event == POWER_JSON_NUMBER) {
-            if (!read_id(t, &id)) return false;
+            if (!power_tokenizer_number(t, &id)) return false;
             have_id = true;
         } else if (content && event == POWER_JSON_STRING) {
             item.spelling = t->json.value;
-            if (t->pass == 1) item.spelling = put_text(t, t->json.value);
+            if (t->pass == 1) item.spelling = power_tokenizer_put(t, t->json.value);
             if (t->pass == 0 && !power_tokenizer_keep(t, &item.spelling)) return false;
         } else if (!power_json_skip(&t->json, event)) {
             return false;
@@ -202,6 +108,23 @@ static bool read_added(struct power_tokenizer_json *t, enum power_json_event eve
     return event == POWER_JSON_ARRAY_END;
 }
 
+/* {"max_length": 128, ...}, {"strategy": {"Fixed": 128}, ...}: told, not done, by this library. */
+static bool read_length(struct power_tokenizer_json *t, enum power_json_event event, bool cut) {
+    struct power_vocab_info *info = &t->draft->vocab->info;
+    if (event != POWER_JSON_OBJECT) return power_json_skip(&t->json, event);
+    uint32_t outside = t->json.depth - 1;
+    while (t->json.depth > outside) {
+        event = power_json_next(&t->json);
+        if (event == POWER_JSON_FAIL) return false;
+        if (event != POWER_JSON_KEY || !equal(t->json.value, cut ? "max_length" : "Fixed")) continue;
+        uint64_t n;
+        if (power_json_next(&t->json) != POWER_JSON_NUMBER || !power_tokenizer_number(t, &n))
+            return false;
+        *(cut ? &info->truncation_tokens : &info->padding_tokens) = (uint32_t)n;
+    }
+    return true;
+}
+
 static bool read_top(struct power_tokenizer_json *t) {
     if (power_json_next(&t->json) != POWER_JSON_OBJECT)
         return power_tokenizer_fail(t, POWER_CORRUPT, "tokenizer.json: %s",
@@ -210,16 +133,20 @@ static bool read_top(struct power_tokenizer_json *t) {
     while ((event = power_json_next(&t->json)) == POWER_JSON_KEY) {
         struct power_text key = t->json.value;
         bool model = equal(key, "model"), added = equal(key, "added_tokens");
+        bool cut = equal(key, "truncation"), pad = equal(key, "padding");
         int role = equal(key, "normalizer")       ? POWER_NORMALIZER
                    : equal(key, "pre_tokenizer")  ? POWER_PRE_TOKENIZER
                    : equal(key, "post_processor") ? POWER_POST_PROCESSOR
+                   : equal(key, "decoder")        ? POWER_DECODER
                                                   : -1;
         event = power_json_next(&t->json);
         bool ok;
         if (model)
-            ok = read_model(t, event);
+            ok = power_tokenizer_model(t, event);
         else if (added)
             ok = read_added(t, event);
+        else if ((cut || pad) && t->pass == 0)
+            ok = read_length(t, event, cut);
         else if (role >= 0 && t->pass == 0)
             ok = power_tokenizer_part(t, event, (enum power_tokenizer_role)role, 0);
         else
@@ -243,19 +170,46 @@ static bool read_pass(struct power_tokenizer_json *t, const struct power_source 
     return ok;
 }
 
+/* Older files do not say: what only one kind has tells. */
+static struct power_text type_of(const struct power_tokenizer_json *t) {
+    if (t->model_type.length) return t->model_type;
+    if (t->has_list) return POWER_TEXT("Unigram");
+    if (t->has_merges) return POWER_TEXT("BPE");
+    return t->has_max_chars ? POWER_TEXT("WordPiece") : POWER_TEXT("WordLevel");
+}
+
 static bool choose_kind(struct power_tokenizer_json *t) {
     struct power_vocab *vocab = t->draft->vocab;
-    if (!equal(t->model_type, "BPE"))
-        return power_tokenizer_fail(t, POWER_UNSUPPORTED,
-                                    "tokenizer.json: model \"%s\" is not supported", t->model_type);
-    if (!t->byte_level && !t->byte_fallback)
-        return power_tokenizer_fail(t, POWER_UNSUPPORTED,
-                                    "tokenizer.json: model \"%s\" without bytes is not supported",
-                                    t->model_type);
-    vocab->kind = t->byte_level ? POWER_VOCAB_BYTE_BPE : POWER_VOCAB_CHAR_BPE;
+    struct power_text type = type_of(t);
+    vocab->piped = true;
     vocab->whole_words = t->ignore_merges;
-    vocab->info.model = t->byte_level ? POWER_TEXT("gpt2") : POWER_TEXT("llama");
+    vocab->byte_fallback = t->byte_fallback;
     vocab->info.pre = POWER_TEXT("tokenizer.json");
+    if (equal(type, "BPE") && t->part_prefix.length)
+        return power_tokenizer_fail(t, POWER_UNSUPPORTED,
+                                    "tokenizer.json: BPE with the prefix \"%s\" is not supported",
+                                    t->part_prefix);
+    if (equal(type, "BPE")) {
+        vocab->kind = t->byte_level ? POWER_VOCAB_BYTE_BPE : POWER_VOCAB_CHAR_BPE;
+        vocab->info.model = t->byte_level ? POWER_TEXT("gpt2") : POWER_TEXT("llama");
+        return true;
+    }
+    if (t->byte_level)
+        return power_tokenizer_fail(t, POWER_UNSUPPORTED,
+                                    "tokenizer.json: model \"%s\" with ByteLevel is not supported",
+                                    type);
+    if (equal(type, "Unigram")) {
+        vocab->kind = POWER_VOCAB_UNIGRAM;
+        vocab->info.model = POWER_TEXT("t5");
+        return true;
+    }
+    if (!equal(type, "WordPiece"))
+        return power_tokenizer_fail(t, POWER_UNSUPPORTED,
+                                    "tokenizer.json: model \"%s\" is not supported", type);
+    vocab->kind = POWER_VOCAB_WORDPIECE;
+    vocab->info.model = POWER_TEXT("bert");
+    vocab->part_prefix = t->has_part_prefix ? t->part_prefix : POWER_TEXT("##");
+    vocab->max_word_chars = t->has_max_chars ? (unsigned)t->max_word_chars : 100;
     return true;
 }
 
@@ -270,7 +224,11 @@ static bool reserve(struct power_tokenizer_json *t) {
     t->blob_left = (size_t)t->text_bytes;
     t->blob = power_arena_alloc(&vocab->arena, t->blob_left + 1, 1);
     t->added = power_arena_alloc(&vocab->arena, (size_t)t->n_added + 1, sizeof *t->added);
-    if (!t->blob || !t->added) return no_memory(t, t->blob_left);
+    if (vocab->kind == POWER_VOCAB_UNIGRAM)
+        t->scores = power_arena_alloc(&vocab->arena, vocab->info.n_tokens, sizeof *t->scores);
+    vocab->exact_scores = t->scores;
+    bool scored = t->scores || vocab->kind != POWER_VOCAB_UNIGRAM;
+    if (!t->blob || !t->added || !scored) return no_memory(t, t->blob_left);
     return true;
 }
 
@@ -284,22 +242,41 @@ static void mark_byte_tokens(struct power_vocab *vocab) {
     }
 }
 
+static bool find_around(struct power_tokenizer_json *t, const struct power_text *names, uint32_t n,
+                        uint32_t *out) {
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = power_vocab_find(t->draft->vocab, names[i]);
+        if (out[i] == POWER_NO_TOKEN)
+            return power_tokenizer_fail(t, POWER_CORRUPT,
+                                        "tokenizer.json: \"%s\" of the post-processor is no token",
+                                        names[i]);
+    }
+    return true;
+}
+
 static power_status finish(struct power_tokenizer_json *t, const struct power_source *source) {
     struct power_vocab *vocab = t->draft->vocab;
     struct power_vocab_info *info = &vocab->info;
     for (uint32_t id = 0; id < info->n_tokens; id++) {
         if (!vocab->spellings[id].bytes) vocab->spellings[id] = POWER_TEXT("");
     }
-    if (vocab->kind == POWER_VOCAB_CHAR_BPE) mark_byte_tokens(vocab);
+    if (vocab->kind == POWER_VOCAB_CHAR_BPE || vocab->byte_fallback) mark_byte_tokens(vocab);
     power_status status = power_vocab_index(vocab, t->error);
     if (status == POWER_OK) status = power_merges_init(vocab, (size_t)t->n_merges, t->error);
     if (status != POWER_OK) return status;
     if (!read_pass(t, source, 2)) return t->status;
     if (t->unk.length) info->unk = power_vocab_find(vocab, t->unk);
-    if (t->front.length) info->bos = power_vocab_find(vocab, t->front);
-    if (t->back.length) info->eos = power_vocab_find(vocab, t->back);
-    info->add_bos = info->bos != POWER_NO_TOKEN;
-    info->add_eos = info->eos != POWER_NO_TOKEN;
+    if (t->has_unk_id) info->unk = (uint32_t)t->unk_id; /* checked when all is there */
+    if (t->has_decoder) info->add_space_prefix = t->strips;
+    if (!find_around(t, t->front, t->n_front, vocab->front) ||
+        !find_around(t, t->back, t->n_back, vocab->back))
+        return t->status;
+    vocab->n_front = t->n_front;
+    vocab->n_back = t->n_back;
+    if (t->n_front) info->bos = vocab->front[0];
+    if (t->n_back) info->eos = vocab->back[t->n_back - 1];
+    info->add_bos = t->n_front > 0;
+    info->add_eos = t->n_back > 0;
     t->draft->specials = t->added;
     t->draft->n_specials = t->at_added;
     return power_vocab_read_configs(t->draft, source, t->error);
@@ -308,7 +285,11 @@ static power_status finish(struct power_tokenizer_json *t, const struct power_so
 power_status power_vocab_from_json(struct power_vocab_draft *draft,
                                    const struct power_source *source, power_error *error) {
     struct power_tokenizer_json t = {.draft = draft, .error = error};
+    t.locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!t.locale) return power_fail_memory(error, 0, "tokenizer.json");
     bool ok =
         read_pass(&t, source, 0) && choose_kind(&t) && reserve(&t) && read_pass(&t, source, 1);
-    return ok ? finish(&t, source) : t.status;
+    power_status status = ok ? finish(&t, source) : t.status;
+    freelocale(t.locale);
+    return status;
 }

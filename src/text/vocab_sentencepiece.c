@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Job: the vocabulary of a tokenizer.model (SentencePiece's protocol buffer, BPE models).
+/* Job: the vocabulary of a tokenizer.model (SentencePiece's protocol buffer, BPE and Unigram).
  * Input: untrusted bytes. Output: tables of the vocabulary.
  * Threads: making one. Bounds: two passes; no length is believed beyond the bytes that remain.
  * Fields: ModelProto {1 pieces, 2 trainer_spec, 3 normalizer_spec}; SentencePiece {1 piece, 2
- * score, 3 type}; TrainerSpec {3 model_type, 40..43 ids of unk, bos, eos, pad}; NormalizerSpec {1
- * name, 2 precompiled_charsmap, 3 add_dummy_prefix, 4 remove_extra_whitespaces, 5
- * escape_whitespaces}. */
+ * score, 3 type}; TrainerSpec {3 model_type, 24 treat_whitespace_as_suffix, 35 byte_fallback, 40..43 ids
+ * of unk, bos, eos, pad}; NormalizerSpec {1 name, 2 precompiled_charsmap, 3 add_dummy_prefix, 4
+ * remove_extra_whitespaces, 5 escape_whitespaces}. */
 #include "text/vocab_internal.h"
 
 #define WHAT "tokenizer.model"
@@ -64,8 +64,8 @@ struct model {
     char *blob;
     uint32_t at;
     uint64_t model_type, ids[4]; /* unk, bos, eos, pad */
-    bool escape, charsmap;
-    struct power_text rule; /* of normalisation */
+    bool escape, suffix, byte_fallback;
+    struct power_span charsmap;
 };
 
 static bool read_piece(struct model *m, struct power_span bytes, bool fill) {
@@ -98,6 +98,8 @@ static bool read_trainer(struct model *m, struct power_span bytes) {
     struct field f;
     while (next_field(&r, &f)) {
         if (f.number == 3 && f.wire == 0) m->model_type = f.value;
+        if (f.number == 24 && f.wire == 0) m->suffix = f.value != 0;
+        if (f.number == 35 && f.wire == 0) m->byte_fallback = f.value != 0;
         if (f.number >= 40 && f.number <= 43 && f.wire == 0) m->ids[f.number - 40] = f.value;
     }
     return !r.failed;
@@ -108,9 +110,7 @@ static bool read_normalizer(struct model *m, struct power_span bytes) {
     struct power_vocab *vocab = m->draft->vocab;
     struct field f;
     while (next_field(&r, &f)) {
-        if (f.number == 1 && f.wire == 2)
-            m->rule = (struct power_text){(const char *)f.bytes.bytes, f.bytes.length};
-        if (f.number == 2 && f.wire == 2) m->charsmap = f.bytes.length > 0;
+        if (f.number == 2 && f.wire == 2) m->charsmap = f.bytes;
         if (f.number == 3 && f.wire == 0) vocab->info.add_space_prefix = f.value != 0;
         if (f.number == 4 && f.wire == 0) vocab->remove_extra_spaces = f.value != 0;
         if (f.number == 5 && f.wire == 0) m->escape = f.value != 0;
@@ -133,15 +133,14 @@ static bool read_pass(struct model *m, struct power_span bytes, bool fill, size_
 }
 
 static power_status check_model(const struct model *m, power_error *error) {
-    if (m->model_type != 2)
+    if (m->model_type != 1 && m->model_type != 2)
         return power_fail(error, POWER_UNSUPPORTED, WHAT ": model type %s is not supported",
-                          m->model_type == 1   ? "\"unigram\""
-                          : m->model_type == 3 ? "\"word\""
+                          m->model_type == 3   ? "\"word\""
                           : m->model_type == 4 ? "\"char\""
                                                : "that is unknown");
-    if (m->charsmap)
-        return power_fail(error, POWER_UNSUPPORTED, WHAT ": normalization \"%s\" is not supported",
-                          power_quote(m->rule.bytes, m->rule.length).text);
+    if (m->suffix)
+        return power_fail(error, POWER_UNSUPPORTED,
+                          WHAT ": treat_whitespace_as_suffix is not supported");
     return POWER_OK;
 }
 
@@ -164,13 +163,21 @@ power_status power_vocab_from_sentencepiece(struct power_vocab_draft *draft,
         return power_fail_at(error, POWER_CORRUPT, at, WHAT ": broken at byte %zu", at);
     power_status status = check_model(&m, error);
     if (status == POWER_OK) status = power_vocab_reserve(vocab, m.n_pieces, error);
+    if (status == POWER_OK && m.charsmap.length)
+        status = power_vocab_keep_charsmap(vocab, m.charsmap, error);
     if (status != POWER_OK) return status;
     m.blob = power_arena_alloc(&vocab->arena, (size_t)m.text_bytes + 1, 1);
     if (!m.blob) return power_fail_memory(error, (size_t)m.text_bytes, WHAT);
     if (!read_pass(&m, bytes, true, &at))
         return power_fail_at(error, POWER_CORRUPT, at, WHAT ": broken at byte %zu", at);
     vocab->escape_spaces = m.escape;
+    vocab->byte_fallback = m.byte_fallback;
     info->model = POWER_TEXT("llama");
+    if (m.model_type == 1) { /* these put nothing around a text unless a file beside says so */
+        vocab->kind = POWER_VOCAB_UNIGRAM;
+        info->model = POWER_TEXT("t5");
+        info->add_bos = false;
+    }
     info->pre = POWER_TEXT("default");
     take_id(vocab, m.ids[0], &info->unk);
     take_id(vocab, m.ids[1], &info->bos);

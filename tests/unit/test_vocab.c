@@ -142,9 +142,10 @@ static void test_json_errors(void **state) {
         power_status status;
     } cases[] = {
         {"\"BPE\"", "\"WordLevel\"", "WordLevel", POWER_UNSUPPORTED},
-        {"\"NFC\"", "\"NFKC\"", "NFKC", POWER_UNSUPPORTED},
-        {"{\"type\": \"ByteLevel\"", "{\"type\": \"Whitespace\"", "Whitespace", POWER_UNSUPPORTED},
-        {"\"TemplateProcessing\"", "\"BertProcessing\"", "BertProcessing", POWER_UNSUPPORTED},
+        {"\"NFC\"", "\"NFX\"", "normalizer \"NFX\"", POWER_UNSUPPORTED},
+        {"{\"type\": \"ByteLevel\"", "{\"type\": \"UnicodeScripts\"", "pre-tokenizer \"UnicodeScripts\"",
+         POWER_UNSUPPORTED},
+        {"\"TemplateProcessing\"", "\"Other\"", "post-processor \"Other\"", POWER_UNSUPPORTED},
         {"\"ab c\"", "\"ab z\"", "merge 1", POWER_CORRUPT},
         {"\"ab c\"", "\"abc\"", "abc", POWER_CORRUPT},
         {"\"c\": 2", "\"c\": 1", "\"c\"", POWER_CORRUPT},

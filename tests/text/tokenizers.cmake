@@ -1,0 +1,7 @@
+add_executable(tokenize_lines ${POWER_TEST_DIR}/tokenize_lines.c)
+target_link_libraries(tokenize_lines PRIVATE power_static)
+power_script_test(tokenizers_agree ${POWER_PYTHON} ${POWER_TEST_DIR}/tokenizers_agree.py
+                  $<TARGET_FILE:tokenize_lines> 300)
+power_script_test(tokenizers_agree_long ${POWER_PYTHON} ${POWER_TEST_DIR}/tokenizers_agree.py
+                  $<TARGET_FILE:tokenize_lines> 2000)
+power_test_labels(tokenizers_agree_long full)
