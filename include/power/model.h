@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A model: the bytes of a GGUF or SafeTensors artifact, checked, bound to a device, immutable.
  * Threads: open from any thread; every function on an open model may be called from several threads
- * at once. Close a model after its sessions. */
+ * at once. Sessions and constraints hold on to their model: the order of closing is free. */
 #ifndef POWER_MODEL_H
 #define POWER_MODEL_H
 
@@ -48,7 +48,8 @@ POWER_API void power_model_options_init(power_model_options *options);
 POWER_API POWER_MUST_USE power_status power_model_open(power_runtime *runtime, const char *path,
                                                        const power_model_options *options,
                                                        power_model **out_model, power_error *error);
-/* NULL is allowed. */
+/* NULL is allowed. The caller's hold ends; the model goes, with its memory, once the last of its
+ * sessions and constraints is closed too. */
 POWER_API void power_model_close(power_model *model);
 
 /* Facts. Texts live as long as the model; NULL where the model has none. */

@@ -3,6 +3,8 @@
 #ifndef POWER_POWER_H
 #define POWER_POWER_H
 
+#include "power/answer.h"
+#include "power/constraint.h"
 #include "power/graph.h"
 #include "power/model.h"
 #include "power/runtime.h"

@@ -6,7 +6,7 @@
 #ifndef POWER_SESSION_H
 #define POWER_SESSION_H
 
-#include "power/model.h"
+#include "power/constraint.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -97,21 +97,46 @@ POWER_API POWER_MUST_USE power_status power_model_sampling(const power_model *mo
                                                            power_error *error);
 
 typedef enum power_finish {
-    POWER_FINISH_STOP = 0,    /* an end token or a stop id */
+    POWER_FINISH_STOP = 0,    /* an end token, a stop id or a stop string */
     POWER_FINISH_LENGTH = 1,  /* max_tokens */
     POWER_FINISH_CONTEXT = 2, /* the context is full */
     POWER_FINISH_CALLBACK = 3 /* the callback asked to stop */
 } power_finish;
 
-/* One piece of an answer. text is valid UTF-8, may be empty, lives during the call. Bytes that wait
- * for the rest of a character come with a later delta; what is left of a broken character at the
- * end comes as one more delta with id UINT32_MAX and logprob 0. */
+#define POWER_MAX_TOP_LOGPROBS 20
+
+typedef struct power_top_logprob {
+    uint32_t id;
+    float logprob;
+} power_top_logprob;
+
+/* A token of an answer, and the text that is certain with it: whole characters of valid UTF-8
+ * (bytes that cannot become valid are U+FFFD by the WHATWG rule), perhaps none. Text that a stop
+ * string could still match waits, and comes with the token that settles it. What is left at the end
+ * comes as one more delta, of no token: its id is UINT32_MAX. The texts of all deltas in a row are
+ * the answer. Everything lives during the call. */
 typedef struct power_delta {
     uint32_t id;
     const char *text;
     size_t text_bytes;
-    float logprob; /* natural log of the raw probability */
+    float logprob; /* natural log of the raw probability: before constraint, bias, penalties */
+    /* What the token itself adds, before characters are put together: the bytes of all tokens in a
+     * row decode to the answer (and to the stop string that ended it). None for a control token
+     * that is not shown. */
+    const char *token_bytes;
+    size_t n_token_bytes;
+    /* Where in the answer's text the token begins, in bytes; a token that begins inside a
+     * character has that character's place. At or beyond the answer's end it is a stop string's. */
+    uint64_t text_offset;
+    /* The n_top_logprobs most probable tokens, best first, equal ones by id. */
+    const power_top_logprob *top;
+    size_t n_top;
 } power_delta;
+
+typedef struct power_stop_text { /* a stop string; need not end with NUL */
+    const char *text;
+    size_t text_bytes;
+} power_stop_text;
 
 typedef struct power_generate_options {
     size_t struct_size;
@@ -126,11 +151,30 @@ typedef struct power_generate_options {
     size_t n_stop_ids;
     int ignore_end_tokens; /* 1: the model's own end tokens do not stop */
     int show_special;      /* 1: control tokens appear in the text */
-    /* Called on the calling thread for each token; nonzero stops after this token (the rest of a
-     * broken character may still follow). Other calls on this session but power_session_cancel
-     * fail with POWER_STATE in here. May be NULL. */
+    /* Called on the calling thread for each token but the one that ends the answer by its id;
+     * nonzero stops after this token (what was held back may still follow). Other calls on this
+     * session but power_session_cancel fail with POWER_STATE in here. May be NULL. */
     int (*on_delta)(void *context, const power_delta *delta);
     void *context;
+    /* The answer ends before the first of these in its text: the one that ends first, of several
+     * that end together the longest. A string that is a control token's spelling ends it at that
+     * token, though it gives no text. UTF-8, not empty; at most 4096 of 4 MiB together
+     * (POWER_LIMIT). Borrowed for the call. */
+    const power_stop_text *stops;
+    size_t n_stops;
+    uint32_t n_top_logprobs; /* alternatives of each delta, at most POWER_MAX_TOP_LOGPROBS */
+    /* The answer is a text of this language, or its beginning where a limit cut it (see
+     * power/constraint.h). Opened on the same model; excludes ignore_end_tokens. May be NULL. */
+    power_constraint *constraint;
+    /* The constraint begins after the first place where the answer has this text (in control
+     * tokens' spellings too, shown or not), say "</think>". Until then the model is free, but for
+     * its end tokens and stop ids, which are not chosen. NULL: at once. */
+    const char *constraint_after;
+    /* What of the language's text stands already at the end of the prompt, or was written by the
+     * call before this one: the constraint goes on behind it. POWER_INVALID when it is no beginning
+     * of one. Excludes constraint_after. NULL: nothing. */
+    const char *constraint_prefix;
+    size_t constraint_prefix_bytes;
 } power_generate_options;
 POWER_API void power_generate_options_init(power_generate_options *options);
 
@@ -138,9 +182,11 @@ typedef struct power_generate_result {
     size_t struct_size;
     power_finish finish;
     uint32_t end_id; /* the token that stopped it, UINT32_MAX if none; not in the text */
-    uint32_t prompt_tokens, output_tokens;
+    uint32_t prompt_tokens;
+    uint32_t output_tokens; /* chosen, those of a stop string and the one that ended it included */
     uint64_t prefill_ns, first_token_ns,
         decode_ns; /* first_token: from the call to the first delta */
+    uint32_t stop; /* the stop string that ended it, as an index; UINT32_MAX if none */
 } power_generate_result;
 
 /* Appends the prompt ids, then samples token after token. All emitted tokens but possibly the last

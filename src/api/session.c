@@ -64,6 +64,7 @@ static power_status make_session(struct power_model *model, struct power_engine 
     struct power_session *session = power_alloc(allocator, 1, sizeof *session);
     if (!session) return power_fail_memory(error, sizeof *session, "a session");
     session->model = model;
+    power_model_hold(model);
     session->engine = engine;
     session->context = context;
     session->tokens = power_alloc(allocator, context, sizeof *session->tokens);
@@ -133,7 +134,8 @@ power_status power_session_open(power_model *model, const power_session_options 
 
 void power_session_close(power_session *session) {
     if (!session || session->busy) return; /* closed from its own callback it has to stay */
-    const power_allocator *allocator = session->model->host.allocator;
+    struct power_model *model = session->model;
+    const power_allocator *allocator = model->host.allocator;
     if (session->sequence) {
         struct power_job job = power_session_job(session, POWER_JOB_CLOSE);
         job.cancel = NULL;
@@ -144,6 +146,7 @@ void power_session_close(power_session *session) {
     power_cond_destroy(session->cond);
     power_release(allocator, session->tokens, session->context, sizeof *session->tokens);
     power_release(allocator, session, 1, sizeof *session);
+    power_model_destroy(model); /* it goes with the last of its sessions, if its caller closed it */
 }
 
 uint32_t power_session_length(const power_session *session) {

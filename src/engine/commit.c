@@ -90,30 +90,30 @@ static bool ends(const struct power_engine *engine, const power_generate_options
 }
 
 static void push_token(struct power_engine *engine, struct power_job *job,
-                       struct power_token token) {
+                       const struct power_token *token) {
     power_mutex_lock(engine->mutex);
     assert(job->pushed - job->popped < POWER_TOKEN_RING);
-    job->ring[job->pushed++ % POWER_TOKEN_RING] = token;
+    job->ring[job->pushed++ % POWER_TOKEN_RING] = *token;
     power_cond_broadcast(job->cond);
     power_mutex_unlock(engine->mutex);
 }
 
 static void accept_token(struct power_engine *engine, struct power_sequence *sequence,
-                         struct power_token token) {
+                         const struct power_token *token) {
     struct power_ticket *ticket = &sequence->ticket;
     struct power_job *job = ticket->job;
     const power_generate_options *options = job->generate;
     if (ticket->n_output == 0) ticket->prefilled_ns = power_clock_ns();
     ticket->decoding = true;
-    job->result.end_id = UINT32_MAX;
-    if (ends(engine, options, token.id)) {
+    ticket->n_output++;
+    job->result.end_id = job->result.stop = UINT32_MAX;
+    if (ends(engine, options, token->id)) {
         job->result.finish = POWER_FINISH_STOP;
-        job->result.end_id = token.id;
+        job->result.end_id = token->id;
         power_ticket_finish(engine, sequence, POWER_OK, NULL);
         return;
     }
-    ticket->token = token.id;
-    ticket->n_output++;
+    ticket->token = token->id;
     if (job->streams) push_token(engine, job, token);
     bool full = sequence->state.length == sequence->state.context;
     bool enough = options->max_tokens && ticket->n_output == options->max_tokens;
@@ -141,7 +141,7 @@ static void keep(struct power_engine *engine, const struct power_batch_share *sh
         if (ticket->fed == ticket->n_ids) release_shadow(engine, sequence);
     }
     if (share->samples) {
-        accept_token(engine, sequence, share->sampled);
+        accept_token(engine, sequence, &share->sampled);
         return;
     }
     if (ticket->job->kind != POWER_JOB_EVALUATE) return;

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "engine/budget.h"
+#include "engine/constrain.h"
 #include "engine/sampler.h"
 #include "engine/schedule.h"
 #include "engine/state.h"
@@ -35,6 +36,7 @@ enum power_job_kind {
 struct power_token {
     uint32_t id;
     float logprob;
+    power_top_logprob top[POWER_MAX_TOP_LOGPROBS]; /* as many as the call wants */
 };
 
 /* A call, on its caller's stack. The scheduler's from power_engine_post until `done`; the ring,
@@ -52,7 +54,9 @@ struct power_job {
     uint32_t n_rows;
     float *out_logits;
     const power_generate_options *generate; /* GENERATE; checked by power_request_generate */
+    struct power_constrained *constrained;  /* GENERATE; NULL: free */
     bool streams;                           /* tokens go through the ring */
+    uint32_t n_top;                         /* alternatives of each */
 
     uint32_t length;               /* TRUNCATE, LOAD */
     uint32_t context, chunk_rows;  /* OPEN */

@@ -163,8 +163,10 @@ power_status power_model_create(const struct power_model_host *host, const char 
                                 power_error *error) {
     struct power_model *model = power_alloc(host->allocator, 1, sizeof *model);
     if (!model) return power_fail_memory(error, sizeof *model, "a model");
+    atomic_store(&model->holders, 1);
     model->host = *host;
     model->options = *options;
+    power_counted_init(&model->counted, host->allocator, host->budget);
     power_arena_init(&model->arena, host->allocator, ARENA_BYTES);
     if (options->sha256) {
         model->digest.expects = true;
@@ -181,8 +183,33 @@ power_status power_model_create(const struct power_model_host *host, const char 
     return POWER_OK;
 }
 
+power_status power_model_trie(struct power_model *model, const struct power_token_trie **out,
+                              power_error *error) {
+    if (!model->vocab) {
+        if (error) *error = model->vocab_error;
+        return model->vocab_error.status;
+    }
+    if (power_vocab_info(model->vocab)->n_end_tokens == 0) {
+        return power_fail(error, POWER_UNSUPPORTED,
+                          "the vocabulary has no end token, a constrained answer could not end");
+    }
+    power_status status = POWER_OK;
+    power_mutex_lock(model->mutex);
+    if (!model->trie) {
+        status =
+            power_token_trie_create(&model->counted.allocator, model->vocab, &model->trie, error);
+    }
+    if (status == POWER_OK) *out = model->trie;
+    power_mutex_unlock(model->mutex);
+    return status;
+}
+
+void power_model_hold(struct power_model *model) {
+    atomic_fetch_add(&model->holders, 1);
+}
+
 void power_model_destroy(struct power_model *model) {
-    if (!model) return;
+    if (!model || atomic_fetch_sub(&model->holders, 1) != 1) return;
     power_model_digest_finish(model);
     for (int i = 0; i < POWER_N_KV_TYPES; i++)
         power_engine_destroy(model->engines[i]);
@@ -190,6 +217,7 @@ void power_model_destroy(struct power_model *model) {
     power_weights_destroy(model->weights);
     if (model->weights_taken) power_budget_give(model->host.budget, model->weights_taken);
     power_template_destroy(model->template);
+    power_token_trie_destroy(model->trie);
     power_vocab_destroy(model->vocab);
     power_source_close(model->source);
     power_mutex_destroy(model->mutex);

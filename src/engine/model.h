@@ -6,6 +6,7 @@
 #ifndef POWER_ENGINE_MODEL_H
 #define POWER_ENGINE_MODEL_H
 
+#include "engine/counted.h"
 #include "engine/engine.h"
 #include "text/template.h"
 #include "text/vocab.h"
@@ -46,6 +47,7 @@ struct power_model_digest {
 };
 
 struct power_model {
+    _Atomic(uint32_t) holders; /* its caller, sessions, constraints */
     struct power_model_host host;
     power_model_options options;
     struct power_source *source;
@@ -65,6 +67,8 @@ struct power_model {
     struct power_graph *first_graph; /* F16, until its engine takes it */
     struct power_mutex *mutex;
     struct power_engine *engines[POWER_N_KV_TYPES];
+    struct power_counted counted;  /* memory of constraints */
+    struct power_token_trie *trie; /* NULL until the first constraint; guarded by mutex */
     struct power_model_digest digest;
 };
 
@@ -72,8 +76,13 @@ struct power_model {
 power_status power_model_create(const struct power_model_host *host, const char *path,
                                 const power_model_options *options, struct power_model **out,
                                 power_error *error) POWER_MUST_USE;
-/* Sessions are closed. NULL is allowed. */
+void power_model_hold(struct power_model *model);
+/* One holder less; the last one's takes the model down. NULL is allowed. */
 void power_model_destroy(struct power_model *model);
+/* The tokens that may write constrained text, made at the first call; lives as long as the model.
+ * POWER_UNSUPPORTED for a vocabulary that has no end token or cannot write every text. */
+power_status power_model_trie(struct power_model *model, const struct power_token_trie **out,
+                              power_error *error) POWER_MUST_USE;
 
 /* model_engine.c: the graph of one KV type; weights are registered once, whatever the type. */
 power_status power_model_build(struct power_model *model, power_kv_type kv_type,
@@ -97,6 +106,8 @@ power_status power_model_digest_start(struct power_model *model, power_error *er
 power_status power_model_digest_get(struct power_model *model, struct power_digest *out,
                                     power_error *error) POWER_MUST_USE;
 void power_model_digest_finish(struct power_model *model);
+/* Fails with both digests, once they are known to differ. */
+power_status power_model_mismatch(struct power_model *model, power_error *error) POWER_MUST_USE;
 /* Digest of names, types and shapes alone, for verify = never. */
 power_status power_model_outline(const struct power_model *model, struct power_digest *out,
                                  power_error *error) POWER_MUST_USE;

@@ -141,14 +141,23 @@ static power_status publish(struct power_model *model, power_status status,
         power_digest_hex(digest, hex);
         differs = strcasecmp(hex, d->expected) != 0;
     }
-    if (differs) atomic_store(&d->mismatch, 1);
     power_mutex_lock(d->mutex);
     d->state = status == POWER_OK ? POWER_DIGEST_KNOWN : POWER_DIGEST_FAILED;
     if (status == POWER_OK) d->value = *digest;
     if (status != POWER_OK) d->error = *error;
+    if (differs) atomic_store(&d->mismatch, 1);
     power_cond_broadcast(d->cond);
     power_mutex_unlock(d->mutex);
     return differs ? POWER_MISMATCH : status;
+}
+
+power_status power_model_mismatch(struct power_model *model, power_error *error) {
+    char hex[65];
+    power_mutex_lock(model->digest.mutex);
+    power_digest_hex(&model->digest.value, hex);
+    power_mutex_unlock(model->digest.mutex);
+    return power_fail(error, POWER_MISMATCH, "the model's digest is %s, asked for was %s", hex,
+                      model->digest.expected);
 }
 
 static power_status compute_and_publish(struct power_model *model, power_error *error) {
@@ -157,8 +166,7 @@ static power_status compute_and_publish(struct power_model *model, power_error *
     power_status status = compute(model, &digest, &found);
     power_status published = publish(model, status, &digest, &found);
     if (published == POWER_MISMATCH && status == POWER_OK) {
-        return power_fail(error, POWER_MISMATCH, "the file's digest is not \"%s\"",
-                          model->digest.expected);
+        return power_model_mismatch(model, error);
     }
     if (status != POWER_OK && error) *error = found;
     return status;

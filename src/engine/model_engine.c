@@ -45,8 +45,7 @@ power_status power_model_build(struct power_model *model, power_kv_type kv_type,
 power_status power_model_check(void *context, power_error *error) {
     struct power_model *model = context;
     if (atomic_load(&model->digest.mismatch)) {
-        return power_fail(error, POWER_MISMATCH,
-                          "the model's digest is not the one that was asked for");
+        return power_model_mismatch(model, error);
     }
     return power_source_check(model->source, error);
 }

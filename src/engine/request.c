@@ -70,6 +70,6 @@ power_status power_request_generate(const struct power_engine *engine,
     out->ids = options->ids;
     out->n_ids = (uint32_t)options->n_ids;
     out->generate = options;
-    out->streams = options->on_delta != NULL;
+    out->streams = options->on_delta != NULL || options->n_stops != 0;
     return POWER_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The sampler: penalties, temperature, top-k, top-p, min-p, and a Gumbel draw that needs no prefix
- * sum. Input: a row of logits. Output: a token. Threads: the scheduler's only. Bounds: time linear
- * in the vocabulary but for the heap of top-k and top-p. */
+/* The sampler: mask, penalties, temperature, top-k, top-p, min-p, and a Gumbel draw that needs no
+ * prefix sum. Input: a row of logits. Output: a token. Threads: the scheduler's only. Bounds: time
+ * linear in the vocabulary but for the heap of top-k and top-p. */
 #include "engine/sampler.h"
 
 #include <assert.h>
@@ -16,6 +16,8 @@
 /* -log(-log(u)) lies in [-2.82, 16.64]: an id this far below another cannot win the draw. */
 #define GUMBEL_SPAN 19.5f
 #define GUMBEL_MOST 16.75f
+/* What stands for a removed id: below every number, and exp of it is 0. */
+#define REMOVED (-INFINITY)
 
 power_status power_sampler_init(struct power_sampler *sampler, const power_allocator *allocator,
                                 uint32_t n_vocab, uint32_t features, power_error *error) {
@@ -150,6 +152,10 @@ static void heapify(struct power_candidate *heap, uint32_t n, before_fn before) 
         sift(heap, n, i, before);
 }
 
+static int by_x(const void *a, const void *b) {
+    return larger_x(a, b) ? -1 : 1; /* no two are equal */
+}
+
 static int by_id(const void *a, const void *b) {
     uint32_t x = ((const struct power_candidate *)a)->id;
     uint32_t y = ((const struct power_candidate *)b)->id;
@@ -158,19 +164,28 @@ static int by_id(const void *a, const void *b) {
 
 /* ---- candidates ---- */
 
-/* The k best by (x descending, id ascending), then brought into id order. */
-static uint32_t take_top_k(struct power_sampler *sampler, uint32_t k) {
-    struct power_candidate *heap = sampler->candidates;
+/* The k best of x by (x descending, id ascending), in no order. */
+static void take_best(struct power_candidate *heap, uint32_t k, const float *x, uint32_t n) {
     for (uint32_t i = 0; i < k; i++)
-        heap[i] = (struct power_candidate){sampler->x[i], 0, i};
+        heap[i] = (struct power_candidate){x[i], 0, i};
     heapify(heap, k, smaller_x);
-    for (uint32_t i = k; i < sampler->n_vocab; i++) {
-        if (sampler->x[i] <= heap[0].x) continue; /* an equal one has the higher id */
-        heap[0] = (struct power_candidate){sampler->x[i], 0, i};
+    for (uint32_t i = k; i < n; i++) {
+        if (x[i] <= heap[0].x) continue; /* an equal one has the higher id */
+        heap[0] = (struct power_candidate){x[i], 0, i};
         sift(heap, k, 0, smaller_x);
     }
-    qsort(heap, k, sizeof *heap, by_id);
-    return k;
+}
+
+/* In id order, and none that the mask removed. */
+static uint32_t take_top_k(struct power_sampler *sampler, uint32_t k) {
+    struct power_candidate *c = sampler->candidates;
+    uint32_t n = 0;
+    take_best(c, k, sampler->x, sampler->n_vocab);
+    for (uint32_t i = 0; i < k; i++) {
+        if (c[i].x != REMOVED) c[n++] = c[i];
+    }
+    qsort(c, n, sizeof *c, by_id);
+    return n;
 }
 
 /* All that can still win; in id order. */
@@ -312,45 +327,102 @@ static uint32_t argmax(const float *x, uint32_t n) {
     return id;
 }
 
-static float logprob_of(const struct power_sampler *sampler, const float *logits, uint32_t id) {
-    float most = logits[argmax(logits, sampler->n_vocab)];
-    float sum = sampler->kernels->sum_exp(logits, sampler->n_vocab, most);
-    return (logits[id] - most) - power_ref_log(sum);
+static void raw_logprobs(struct power_sampler *sampler, const struct power_draw *draw, uint32_t id,
+                         float *out_logprob) {
+    const float *logits = draw->logits;
+    uint32_t n = sampler->n_vocab;
+    float most = logits[argmax(logits, n)];
+    float log_sum = power_ref_log(sampler->kernels->sum_exp(logits, n, most));
+    *out_logprob = (logits[id] - most) - log_sum;
+    if (draw->n_top == 0) return;
+    struct power_candidate *c = sampler->candidates;
+    take_best(c, draw->n_top, logits, n);
+    qsort(c, draw->n_top, sizeof *c, by_x);
+    for (uint32_t i = 0; i < draw->n_top; i++)
+        draw->top[i] = (power_top_logprob){c[i].id, (c[i].x - most) - log_sum};
 }
 
-static uint32_t choose(struct power_sampler *sampler, const struct power_draw *draw, float best) {
-    uint32_t n = survivors(sampler, draw->sampling, best);
+/* ---- the mask ---- */
+
+static bool may_come(const struct power_draw *draw, uint32_t id) {
+    return id < draw->n_mask && draw->mask[id / 64] >> id % 64 & 1;
+}
+
+/* A removed id does not exist: what it would have been must not matter. */
+static bool is_finite(const struct power_sampler *sampler, const struct power_draw *draw) {
+    if (sampler->kernels->max_bits(sampler->x, sampler->n_vocab) < INFINITY_BITS) return true;
+    for (uint32_t i = 0; i < sampler->n_vocab; i++) {
+        if ((!draw->mask || may_come(draw, i)) && !isfinite(sampler->x[i])) return false;
+    }
+    return true;
+}
+
+static void remove_masked(float *x, uint32_t n, const struct power_draw *draw) {
+    uint32_t known = draw->n_mask < n ? draw->n_mask : n;
+    for (uint32_t at = 0; at < known; at += 64) {
+        uint64_t word = draw->mask[at / 64];
+        uint32_t end = known - at < 64 ? known - at : 64;
+        if (word == UINT64_MAX) continue;
+        for (uint32_t i = 0; i < end; i++)
+            x[at + i] = word >> i & 1 ? x[at + i] : REMOVED;
+    }
+    for (uint32_t at = known; at < n; at++)
+        x[at] = REMOVED;
+}
+
+/* ---- a row ---- */
+
+/* The order of the profile has the mask first. As nothing before the draw lets one id act upon
+ * another, it can as well be applied last. */
+static power_status shape(struct power_sampler *sampler, const struct power_draw *draw,
+                          power_error *error) {
+    const power_sampling *s = draw->sampling;
+    float *x = sampler->x;
+    uint32_t n = sampler->n_vocab;
+    memcpy(x, draw->logits, n * sizeof *x);
+    for (size_t i = 0; i < s->n_biases; i++)
+        x[s->biases[i].id] += s->biases[i].bias;
+    apply_penalties(sampler, draw);
+    if (s->temperature != 0.0f && s->temperature != 1.0f) {
+        for (uint32_t i = 0; i < n; i++)
+            x[i] = x[i] / s->temperature;
+    }
+    if ((draw->mask || s->temperature != 0.0f) && !is_finite(sampler, draw)) {
+        return power_fail(error, POWER_NOT_FINITE,
+                          "the logits are not finite after penalties and temperature %g",
+                          (double)s->temperature);
+    }
+    if (draw->mask) remove_masked(x, n, draw);
+    return POWER_OK;
+}
+
+static power_status choose(struct power_sampler *sampler, const struct power_draw *draw,
+                           uint32_t *out_id, power_error *error) {
+    if (draw->mask && draw->only != UINT32_MAX) {
+        *out_id = draw->only;
+        return POWER_OK;
+    }
+    power_status status = shape(sampler, draw, error);
+    if (status != POWER_OK) return status;
+    uint32_t best = argmax(sampler->x, sampler->n_vocab);
+    *out_id = best;
+    if (draw->sampling->temperature == 0.0f) return POWER_OK;
+    uint32_t n = survivors(sampler, draw->sampling, sampler->x[best]);
     assert(n > 0);
-    return draw_candidate(sampler->candidates, n, draw);
+    *out_id = draw_candidate(sampler->candidates, n, draw);
+    return POWER_OK;
 }
 
 power_status power_sampler_draw(struct power_sampler *sampler, const struct power_draw *draw,
                                 uint32_t *out_id, float *out_logprob, power_error *error) {
-    const power_sampling *s = draw->sampling;
-    uint32_t n = sampler->n_vocab;
-    if (sampler->kernels->max_bits(draw->logits, n) >= INFINITY_BITS) {
+    if (sampler->kernels->max_bits(draw->logits, sampler->n_vocab) >= INFINITY_BITS) {
         return power_fail(error, POWER_NOT_FINITE, "the logits are not finite");
     }
-    memcpy(sampler->x, draw->logits, n * sizeof *sampler->x);
-    for (size_t i = 0; i < s->n_biases; i++)
-        sampler->x[s->biases[i].id] += s->biases[i].bias;
-    apply_penalties(sampler, draw);
     uint32_t id = 0;
-    if (s->temperature == 0.0f) {
-        id = argmax(sampler->x, n);
-    } else {
-        if (s->temperature != 1.0f) {
-            for (uint32_t i = 0; i < n; i++)
-                sampler->x[i] = sampler->x[i] / s->temperature;
-        }
-        if (sampler->kernels->max_bits(sampler->x, n) >= INFINITY_BITS) {
-            return power_fail(error, POWER_NOT_FINITE,
-                              "the logits are not finite after temperature %g",
-                              (double)s->temperature);
-        }
-        id = choose(sampler, draw, sampler->x[argmax(sampler->x, n)]);
-    }
-    *out_logprob = draw->want_logprob ? logprob_of(sampler, draw->logits, id) : 0.0f;
+    power_status status = choose(sampler, draw, &id, error);
+    if (status != POWER_OK) return status;
+    *out_logprob = 0.0f;
+    if (draw->want_logprob) raw_logprobs(sampler, draw, id, out_logprob);
     *out_id = id;
     return POWER_OK;
 }

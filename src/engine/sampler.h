@@ -29,7 +29,13 @@ struct power_draw {
     const uint32_t *history; /* ids of prompt and output, the last n_output are output */
     uint32_t n_history, n_output;
     uint32_t position; /* 0: the first token after the prompt */
+    /* A constraint's: bit id % 64 of word id / 64 is an id that may come, at least one is set; ids
+     * from n_mask on may not. NULL: all may. `only`: the one that may, or UINT32_MAX. */
+    const uint64_t *mask;
+    uint32_t n_mask, only;
     bool want_logprob;
+    uint32_t n_top;         /* at most n_vocab */
+    power_top_logprob *top; /* [n_top], written with the raw best, best first */
 };
 
 /* `features`: what the vector kernels may use; the bits do not depend on it. */
