@@ -7,3 +7,4 @@ power_sources(schema.c schema_array.c schema_combine.c schema_decimal.c schema_d
               schema_emit.c schema_form.c schema_items.c schema_keywords.c schema_language.c
               schema_live.c schema_members.c schema_node.c schema_number.c schema_object.c
               schema_refs.c schema_scalars.c schema_uri.c schema_words.c)
+power_sources(gbnf.c front.c)
