@@ -136,10 +136,12 @@ struct schema {
     uint32_t *order; /* nodes that the result needs, as found */
     uint32_t n_order, max_order;
     uint32_t depth;
+    uint32_t probing; /* looking ahead: what cannot be known is no failure */
     uint64_t work;
     uint32_t blame; /* the keyword being worked on */
 
-    const struct power_regular *no_text, *all_texts, *all_numbers, *no_integers, *integers;
+    const struct power_regular *no_text, *all_texts, *all_numbers, *integers;
+    const struct power_regular *decided; /* spellings that conditions on numbers decide */
     const struct schema_form *any, *never;
 };
 
@@ -194,7 +196,10 @@ enum { RELATION_LESS = 1, RELATION_EQUAL = 2, RELATION_MORE = 4 };
 bool power_schema_decimal(struct schema *s, uint32_t at, struct schema_decimal *out);
 /* A count: what is not a whole number of at least 0 fails; beyond 32 bits SCHEMA_MANY. */
 bool power_schema_count(struct schema *s, uint32_t at, uint32_t *out);
-bool power_schema_compare(struct schema *s, uint32_t at, unsigned relations,
+/* Numbers in one of these relations to the value at `at`. */
+const struct power_regular *power_schema_compare(struct schema *s, uint32_t at, unsigned relations);
+/* With what is decided and not in `yes`. */
+bool power_schema_numbers(struct schema *s, const struct power_regular *yes,
                           struct schema_numbers *out);
 bool power_schema_multiple(struct schema *s, uint32_t at, struct schema_numbers *out);
 bool power_schema_number_sets(struct schema *s);
@@ -217,6 +222,9 @@ const struct power_regular *power_schema_or(struct schema *s, const struct power
 const struct power_regular *power_schema_minus(struct schema *s, const struct power_regular *a,
                                                const struct power_regular *b);
 const struct power_regular *power_schema_literal(struct schema *s, struct power_text text);
+/* The union of n automata. */
+const struct power_regular *power_schema_union(struct schema *s, const struct power_regular *parts,
+                                               uint32_t n);
 const struct power_regular *power_schema_literals(struct schema *s, const struct power_text *texts,
                                                   uint32_t n);
 /* The strings as one automaton (NULL is a failure). */
@@ -244,6 +252,9 @@ const struct schema_form *power_schema_conjoin(struct schema *s, const struct sc
                                                const struct schema_form *b);
 const struct schema_form *power_schema_unite(struct schema *s, const struct schema_form *a,
                                              const struct schema_form *b);
+/* Adds b to a form that only the caller holds and that began with power_schema_empty. */
+bool power_schema_absorb(struct schema *s, struct schema_form *out, const struct schema_form *b);
+struct schema_form *power_schema_empty(struct schema *s);
 /* Fails, blaming s->blame, where the difference cannot be expressed. */
 const struct schema_form *power_schema_subtract(struct schema *s, const struct schema_form *a,
                                                 const struct schema_form *b);
@@ -266,6 +277,8 @@ bool power_schema_object_without(struct schema *s, struct schema_form *out,
                                  const struct schema_object *a, const struct schema_object *b);
 bool power_schema_array_hopeless(struct schema *s, const struct schema_array *a, uint32_t depth);
 bool power_schema_object_hopeless(struct schema *s, const struct schema_object *o, uint32_t depth);
+/* power_schema_hopeless of a node; false where that is not known yet. */
+bool power_schema_node_hopeless(struct schema *s, uint32_t node, uint32_t depth);
 uint32_t power_schema_member_node(struct schema *s, const struct schema_object *o, uint32_t key);
 uint32_t power_schema_item_node(const struct schema_array *a, uint32_t i);
 /* The object with `key` of this node; NODE_NEVER forbids it. */

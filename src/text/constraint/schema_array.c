@@ -106,17 +106,9 @@ bool power_schema_array_without(struct schema *s, struct schema_form *out,
     return rest_differs(s, out, a, b);
 }
 
-static bool node_hopeless(struct schema *s, uint32_t node, uint32_t depth) {
-    if (node == NODE_NEVER) return true;
-    if (depth == 0 || node == NODE_ANY || s->nodes[node].busy || s->depth > SCHEMA_MAX_DEPTH / 2)
-        return false;
-    const struct schema_form *form = power_schema_form(s, node);
-    return form && power_schema_hopeless(s, form, depth - 1);
-}
-
 bool power_schema_array_hopeless(struct schema *s, const struct schema_array *a, uint32_t depth) {
     if (a->min > a->max || (a->contains && a->max == 0)) return true;
     for (uint32_t i = 0; i < a->n_prefix && i < a->min; i++)
-        if (node_hopeless(s, a->prefix[i], depth)) return true;
-    return a->min > a->n_prefix && node_hopeless(s, a->rest, depth);
+        if (power_schema_node_hopeless(s, a->prefix[i], depth)) return true;
+    return a->min > a->n_prefix && power_schema_node_hopeless(s, a->rest, depth);
 }

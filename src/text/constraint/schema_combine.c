@@ -25,21 +25,21 @@ static const struct schema_form *all_of(struct schema *s, uint32_t list,
 
 static const struct schema_form *any_of(struct schema *s, uint32_t list,
                                         const struct schema_form *form) {
-    const struct schema_form *out = s->never;
+    struct schema_form *out = power_schema_empty(s);
     for (uint32_t c = s->values[list].first; c != SCHEMA_NONE && out; c = s->values[c].next)
-        out = power_schema_unite(s, out, power_schema_conjoin(s, form, form_of(s, c)));
+        if (!power_schema_absorb(s, out, power_schema_conjoin(s, form, form_of(s, c)))) return NULL;
     return out;
 }
 
 /* The union of: alternative i without every other one. */
 static const struct schema_form *one_of(struct schema *s, uint32_t list,
                                         const struct schema_form *form) {
-    const struct schema_form *out = s->never;
+    struct schema_form *out = power_schema_empty(s);
     for (uint32_t c = s->values[list].first; c != SCHEMA_NONE && out; c = s->values[c].next) {
         const struct schema_form *part = power_schema_conjoin(s, form, form_of(s, c));
         for (uint32_t d = s->values[list].first; d != SCHEMA_NONE && part; d = s->values[d].next)
             if (d != c) part = power_schema_subtract(s, part, form_of(s, d));
-        out = power_schema_unite(s, out, part);
+        if (!power_schema_absorb(s, out, part)) return NULL;
     }
     return out;
 }

@@ -76,12 +76,32 @@ struct table {
     uint32_t n, max, max_edges, limit;
     uint32_t *slots; /* 1 + state */
     uint32_t n_slots;
+    struct power_arena scratch;
 };
 
-static bool find_state(struct table *t, uint64_t code, uint32_t at, uint32_t *out) {
+static uint32_t slot_of(const struct table *t, uint64_t code) {
     uint32_t slot = (uint32_t)(code * 0x9E3779B97F4A7C15u >> 40) & (t->n_slots - 1);
     while (t->slots[slot] != 0 && t->codes[t->slots[slot] - 1] != code)
         slot = (slot + 1) & (t->n_slots - 1);
+    return slot;
+}
+
+static bool grow_slots(struct table *t) {
+    if (t->n * 2 < t->n_slots) return true;
+    uint32_t n = t->n_slots ? t->n_slots * 4 : 256;
+    uint32_t *slots = power_alloc(t->s->allocator, n, sizeof *slots);
+    if (!slots) return power_schema_memory(t->s);
+    power_release(t->s->allocator, t->slots, t->n_slots, sizeof *t->slots);
+    t->slots = slots;
+    t->n_slots = n;
+    for (uint32_t i = 0; i < t->n; i++)
+        slots[slot_of(t, t->codes[i])] = i + 1;
+    return true;
+}
+
+static bool find_state(struct table *t, uint64_t code, uint32_t at, uint32_t *out) {
+    if (!grow_slots(t)) return false;
+    uint32_t slot = slot_of(t, code);
     if (t->slots[slot] == 0) {
         if (t->n == t->limit)
             return power_schema_fail(t->s, POWER_LIMIT, at,
@@ -124,12 +144,17 @@ static void mark_useful(const struct table *t, bool *useful) {
     }
 }
 
-static bool write_automaton(const struct table *t, const struct schema_machine *m,
-                            const bool *useful, struct power_regular *out) {
-    uint32_t *number = power_schema_alloc(t->s, t->n, sizeof *number), n = 0, n_edges = 0;
-    struct power_regular_edge *edges =
-        power_schema_alloc(t->s, (size_t)t->n * SYMBOLS, sizeof *edges);
-    struct power_regular_state *states = power_schema_alloc(t->s, t->n, sizeof *states);
+static void *scratch(struct table *t, size_t count, size_t size) {
+    void *memory = power_arena_alloc(&t->scratch, count, size);
+    if (!memory) (void)power_schema_memory(t->s);
+    return memory;
+}
+
+static bool write_automaton(struct table *t, const struct schema_machine *m, const bool *useful,
+                            struct power_regular *out) {
+    uint32_t *number = scratch(t, t->n, sizeof *number), n = 0, n_edges = 0;
+    struct power_regular_edge *edges = scratch(t, (size_t)t->n * SYMBOLS, sizeof *edges);
+    struct power_regular_state *states = scratch(t, t->n, sizeof *states);
     if (!number || !edges || !states) return false;
     for (uint32_t i = 0; i < t->n; i++)
         number[i] = useful[i] ? n++ : SCHEMA_NONE;
@@ -157,15 +182,15 @@ static bool write_automaton(const struct table *t, const struct schema_machine *
 static bool build(struct table *t, const struct schema_machine *m, uint32_t at,
                   const struct power_regular **out) {
     if (!explore(t, m, at)) return false;
-    bool *useful = power_schema_alloc(t->s, t->n, 1);
-    struct power_regular *raw = power_schema_alloc(t->s, 1, sizeof *raw);
+    bool *useful = scratch(t, t->n, 1);
+    struct power_regular *raw = scratch(t, 1, sizeof *raw);
     struct power_regular *small = power_schema_alloc(t->s, 1, sizeof *small);
     if (!useful || !raw || !small) return false;
     for (uint32_t i = 0; i < t->n; i++)
         useful[i] = m->accepts(m->context, t->codes[i]);
     mark_useful(t, useful);
     if (!write_automaton(t, m, useful, raw)) return false;
-    *out = raw;
+    *out = t->s->no_text;
     if (raw->n_states == 0) return true;
     power_error why = {0}; /* a union with nothing is the same language, minimised */
     power_status status = power_regular_union(&t->s->space, raw, 1, small, &why);
@@ -176,11 +201,9 @@ static bool build(struct table *t, const struct schema_machine *m, uint32_t at,
 bool power_schema_machine(struct schema *s, uint32_t at, const struct schema_machine *machine,
                           const struct power_regular **out) {
     struct table t = {.s = s, .limit = s->space.max_states ? s->space.max_states : 20000};
-    t.n_slots = 64;
-    while (t.n_slots < t.limit * 2)
-        t.n_slots *= 2;
-    t.slots = power_alloc(s->allocator, t.n_slots, sizeof *t.slots);
-    bool built = t.slots ? build(&t, machine, at, out) : power_schema_memory(s);
+    power_arena_init(&t.scratch, s->allocator, SCHEMA_ARENA_BYTES);
+    bool built = build(&t, machine, at, out);
+    power_arena_finish(&t.scratch);
     power_release(s->allocator, t.slots, t.n_slots, sizeof *t.slots);
     power_release(s->allocator, t.codes, t.max, sizeof *t.codes);
     power_release(s->allocator, t.edges, t.max_edges, sizeof *t.edges);

@@ -31,22 +31,27 @@ static void write_pointer(const struct schema *s, uint32_t at, char *out, size_t
         for (size_t i = step.length; i-- > 0 && !cut;) {
             unsigned char c = (unsigned char)step.bytes[i];
             bool special = c == '~' || c == '/';
-            cut = place < 3;
+            cut = place < 6;
             if (cut) break;
             out[--place] = special ? (c == '~' ? '0' : '1') : c < 0x20 || c == 0x7f ? '?' : (char)c;
             if (special) out[--place] = '~';
         }
-        cut = cut || place < 1;
+        cut = cut || place < 6;
         if (!cut) out[--place] = '/';
     }
-    while (cut && ((unsigned char)out[place] & 0xC0) == 0x80)
-        place++;
+    if (cut) { /* from the next whole step on */
+        while (out[place] && out[place] != '/')
+            place++;
+        memcpy(out, "...", 3); /* the first step was longer than this */
+        memmove(out + 3, out + place, size - place);
+        return;
+    }
     memmove(out, out + place, size - place);
 }
 
 /* The keyword that a value belongs to: the nearest member above it that is one. */
 bool power_schema_fail(struct schema *s, power_status status, uint32_t at, const char *fault) {
-    if (s->status != POWER_OK) return false;
+    if (s->status != POWER_OK || (s->probing && status == POWER_UNSUPPORTED)) return false;
     s->status = status;
     char pointer[112];
     write_pointer(s, at, pointer, sizeof pointer);

@@ -145,32 +145,36 @@ const struct schema_form *power_schema_conjoin(struct schema *s, const struct sc
     return s->status == POWER_OK ? out : NULL;
 }
 
-static bool join_arrays(struct schema *s, const struct schema_form *a, const struct schema_form *b,
-                        struct schema_form *out) {
-    for (uint32_t i = 0; i < a->n_arrays; i++)
-        if (!power_schema_add_array(s, out, &a->arrays[i])) return false;
-    for (uint32_t i = 0; i < b->n_arrays; i++)
+static bool join_arrays(struct schema *s, const struct schema_form *b, struct schema_form *out) {
+    for (uint32_t i = 0; i < b->n_arrays; i++) {
+        if (out->n_arrays > 0 && is_any_array(&out->arrays[0])) return true;
+        if (is_any_array(&b->arrays[i])) out->n_arrays = 0, out->arrays = NULL;
         if (!power_schema_add_array(s, out, &b->arrays[i])) return false;
-    for (uint32_t i = 0; i < out->n_arrays; i++) {
-        if (!is_any_array(&out->arrays[i])) continue;
-        out->arrays[0] = out->arrays[i];
-        out->n_arrays = 1;
     }
     return true;
 }
 
-static bool join_objects(struct schema *s, const struct schema_form *a, const struct schema_form *b,
-                         struct schema_form *out) {
-    for (uint32_t i = 0; i < a->n_objects; i++)
-        if (!power_schema_add_object(s, out, &a->objects[i])) return false;
-    for (uint32_t i = 0; i < b->n_objects; i++)
+static bool join_objects(struct schema *s, const struct schema_form *b, struct schema_form *out) {
+    for (uint32_t i = 0; i < b->n_objects; i++) {
+        if (out->n_objects > 0 && is_any_object(s, &out->objects[0])) return true;
+        if (is_any_object(s, &b->objects[i])) out->n_objects = 0, out->objects = NULL;
         if (!power_schema_add_object(s, out, &b->objects[i])) return false;
-    for (uint32_t i = 0; i < out->n_objects; i++) {
-        if (!is_any_object(s, &out->objects[i])) continue;
-        out->objects[0] = out->objects[i];
-        out->n_objects = 1;
     }
     return true;
+}
+
+struct schema_form *power_schema_empty(struct schema *s) {
+    return power_schema_new(s, s->never); /* which has no lists to share */
+}
+
+bool power_schema_absorb(struct schema *s, struct schema_form *out, const struct schema_form *b) {
+    if (!b) return false;
+    out->null = out->null || b->null;
+    out->no = out->no || b->no;
+    out->yes = out->yes || b->yes;
+    out->numbers = join_numbers(s, out->numbers, b->numbers);
+    return join_strings(s, out->strings, b->strings, &out->strings) && join_arrays(s, b, out) &&
+           join_objects(s, b, out) && out->numbers.yes && out->numbers.no;
 }
 
 const struct schema_form *power_schema_unite(struct schema *s, const struct schema_form *a,
@@ -178,15 +182,8 @@ const struct schema_form *power_schema_unite(struct schema *s, const struct sche
     if (!a || !b) return NULL;
     if (a == s->any || b == s->never || a == b) return a;
     if (b == s->any || a == s->never) return b;
-    struct schema_form *out = power_schema_new(s, NULL);
-    if (!out) return NULL;
-    out->null = a->null || b->null;
-    out->no = a->no || b->no;
-    out->yes = a->yes || b->yes;
-    out->numbers = join_numbers(s, a->numbers, b->numbers);
-    if (!join_strings(s, a->strings, b->strings, &out->strings)) return NULL;
-    if (!join_arrays(s, a, b, out) || !join_objects(s, a, b, out)) return NULL;
-    return s->status == POWER_OK ? out : NULL;
+    struct schema_form *out = power_schema_empty(s);
+    return out && power_schema_absorb(s, out, a) && power_schema_absorb(s, out, b) ? out : NULL;
 }
 
 static bool arrays_apart(struct schema *s, const struct schema_array *a,

@@ -9,11 +9,12 @@ static bool is_type(struct power_text text, const char *name) {
     return power_text_equal(text, power_text_of(name));
 }
 
-static void allow_numbers(struct schema *s, struct schema_form *form, bool all) {
+static bool allow_numbers(struct schema *s, struct schema_form *form, bool all) {
     if (all)
         form->numbers = s->any->numbers;
     else if (form->numbers.yes != s->all_numbers)
-        form->numbers = (struct schema_numbers){s->integers, s->no_integers};
+        return power_schema_numbers(s, s->integers, &form->numbers);
+    return true;
 }
 
 static bool allow_type(struct schema *s, struct schema_form *form, uint32_t at) {
@@ -25,7 +26,7 @@ static bool allow_type(struct schema *s, struct schema_form *form, uint32_t at) 
     } else if (is_type(name, "boolean")) {
         form->no = form->yes = true;
     } else if (is_type(name, "number") || is_type(name, "integer")) {
-        allow_numbers(s, form, is_type(name, "number"));
+        return allow_numbers(s, form, is_type(name, "number"));
     } else if (is_type(name, "string")) {
         form->strings = s->any->strings;
     } else if (is_type(name, "array")) {
@@ -55,38 +56,42 @@ static struct schema_form *start_form(struct schema *s, uint32_t at) {
     return form;
 }
 
-static const struct schema_form *value_array(struct schema *s, uint32_t value,
-                                             struct schema_form *form) {
+static bool add_value_array(struct schema *s, uint32_t value, struct schema_form *form) {
     uint32_t n = s->values[value].n, i = 0;
     struct schema_array array = {.n_prefix = n, .rest = NODE_NEVER, .min = n, .max = n};
     array.prefix = power_schema_alloc(s, n, sizeof *array.prefix);
-    if (!array.prefix) return NULL;
+    if (!array.prefix) return false;
     for (uint32_t c = s->values[value].first; c != SCHEMA_NONE; c = s->values[c].next) {
         array.prefix[i] = power_schema_value_node(s, c);
-        if (!array.prefix[i++]) return NULL;
+        if (!array.prefix[i++]) return false;
     }
-    return power_schema_add_array(s, form, &array) ? form : NULL;
+    return power_schema_add_array(s, form, &array);
 }
 
-static const struct schema_form *value_object(struct schema *s, uint32_t value,
-                                              struct schema_form *form) {
+static bool add_value_object(struct schema *s, uint32_t value, struct schema_form *form) {
     uint32_t n = s->values[value].n;
     struct schema_object object = {.min = n, .max = n};
     object.members = power_schema_alloc(s, n, sizeof *object.members);
-    if (!object.members) return NULL;
+    if (!object.members) return false;
     for (uint32_t c = s->values[value].first; c != SCHEMA_NONE; c = s->values[c].next) {
         struct schema_member *m = &object.members[object.n_members++];
         m->required = true;
         m->node = power_schema_value_node(s, c);
-        if (!m->node || !power_schema_key(s, s->values[c].key, &m->key)) return NULL;
+        if (!m->node || !power_schema_key(s, s->values[c].key, &m->key)) return false;
     }
-    return power_schema_add_object(s, form, &object) ? form : NULL;
+    return power_schema_add_object(s, form, &object);
 }
 
-const struct schema_form *power_schema_of_value(struct schema *s, uint32_t value) {
-    struct schema_form *form = power_schema_new(s, s->never);
-    if (!form) return NULL;
-    switch (s->values[value].type) {
+/* Values that are collected before they become one automaton. */
+struct values {
+    struct power_text *texts;
+    struct power_regular *numbers;
+    uint32_t n_texts, n_numbers;
+};
+
+static bool add_value(struct schema *s, uint32_t at, struct schema_form *form, struct values *v) {
+    const struct power_regular *number;
+    switch (s->values[at].type) {
     case SCHEMA_NULL:
         form->null = true;
         break;
@@ -97,46 +102,59 @@ const struct schema_form *power_schema_of_value(struct schema *s, uint32_t value
         form->yes = true;
         break;
     case SCHEMA_NUMBER:
-        if (!power_schema_compare(s, value, RELATION_EQUAL, &form->numbers)) return NULL;
+        number = power_schema_compare(s, at, RELATION_EQUAL);
+        if (!number) return false;
+        v->numbers[v->n_numbers++] = *number;
         break;
     case SCHEMA_STRING:
-        form->strings.language = power_schema_literal(s, s->values[value].text);
-        if (!form->strings.language) return NULL;
-        form->strings.max = SCHEMA_MANY;
+        v->texts[v->n_texts++] = s->values[at].text;
         break;
     case SCHEMA_ARRAY:
-        return value_array(s, value, form);
+        return add_value_array(s, at, form);
     case SCHEMA_OBJECT:
-        return value_object(s, value, form);
+        return add_value_object(s, at, form);
+    }
+    return true;
+}
+
+static const struct schema_form *end_values(struct schema *s, struct schema_form *form,
+                                            const struct values *v) {
+    if (v->n_texts > 0) {
+        form->strings.language = power_schema_literals(s, v->texts, v->n_texts);
+        if (!form->strings.language) return NULL;
+    }
+    if (v->n_numbers > 0) {
+        const struct power_regular *all = power_schema_union(s, v->numbers, v->n_numbers);
+        if (!all || !power_schema_numbers(s, all, &form->numbers)) return NULL;
     }
     return form;
 }
 
-/* The strings of an enum together: one automaton instead of a union a text. */
-static bool enum_strings(struct schema *s, uint32_t list, struct schema_form *form) {
-    struct power_text *texts = power_schema_alloc(s, s->values[list].n, sizeof *texts);
-    uint32_t n = 0;
-    if (!texts) return false;
-    for (uint32_t c = s->values[list].first; c != SCHEMA_NONE; c = s->values[c].next)
-        if (s->values[c].type == SCHEMA_STRING) texts[n++] = s->values[c].text;
-    if (n == 0) return true;
-    form->strings = (struct schema_strings){power_schema_literals(s, texts, n), 0, SCHEMA_MANY};
-    return form->strings.language != NULL;
+static bool start_values(struct schema *s, struct values *v, uint32_t n) {
+    v->n_texts = v->n_numbers = 0;
+    v->texts = power_schema_alloc(s, n, sizeof *v->texts);
+    v->numbers = power_schema_alloc(s, n, sizeof *v->numbers);
+    return v->texts && v->numbers;
+}
+
+const struct schema_form *power_schema_of_value(struct schema *s, uint32_t value) {
+    struct schema_form *form = power_schema_empty(s);
+    struct values v;
+    bool good = form && start_values(s, &v, 1) && add_value(s, value, form, &v);
+    return good ? end_values(s, form, &v) : NULL;
 }
 
 static const struct schema_form *enum_form(struct schema *s, uint32_t list) {
+    struct schema_form *form = power_schema_empty(s);
+    struct values v;
     if (s->values[list].type != SCHEMA_ARRAY) {
         (void)power_schema_fail(s, POWER_INVALID, list, "must be an array");
         return NULL;
     }
-    struct schema_form *strings = power_schema_new(s, s->never);
-    if (!strings || !enum_strings(s, list, strings)) return NULL;
-    const struct schema_form *form = strings;
-    for (uint32_t c = s->values[list].first; c != SCHEMA_NONE && form; c = s->values[c].next) {
-        if (s->values[c].type == SCHEMA_STRING) continue;
-        form = power_schema_unite(s, form, power_schema_of_value(s, c));
-    }
-    return form;
+    if (!form || !start_values(s, &v, s->values[list].n)) return NULL;
+    for (uint32_t c = s->values[list].first; c != SCHEMA_NONE; c = s->values[c].next)
+        if (!add_value(s, c, form, &v)) return NULL;
+    return end_values(s, form, &v);
 }
 
 static bool add_values(struct schema *s, uint32_t at, const struct schema_form **form) {

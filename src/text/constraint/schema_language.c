@@ -49,19 +49,25 @@ const struct power_regular *power_schema_minus(struct schema *s, const struct po
     return result(s, power_regular_subtract(&s->space, a, b, made, &why), made, &why);
 }
 
+const struct power_regular *power_schema_union(struct schema *s, const struct power_regular *parts,
+                                               uint32_t n) {
+    struct power_regular *made = power_schema_alloc(s, 1, sizeof *made);
+    power_error why = {0};
+    if (!made) return NULL;
+    return result(s, power_regular_union(&s->space, parts, n, made, &why), made, &why);
+}
+
 const struct power_regular *power_schema_literals(struct schema *s, const struct power_text *texts,
                                                   uint32_t n) {
     if (n == 0) return s->no_text;
     struct power_regular *parts = power_schema_alloc(s, n, sizeof *parts);
-    struct power_regular *made = power_schema_alloc(s, 1, sizeof *made);
     power_error why = {0};
-    if (!parts || !made) return NULL;
+    if (!parts) return NULL;
     for (uint32_t i = 0; i < n; i++) {
         power_status status = power_regular_literal(&s->space, texts[i], &parts[i], &why);
         if (!power_schema_check(s, status, s->blame, &why)) return NULL;
     }
-    if (n == 1) return parts;
-    return result(s, power_regular_union(&s->space, parts, n, made, &why), made, &why);
+    return n == 1 ? parts : power_schema_union(s, parts, n);
 }
 
 const struct power_regular *power_schema_literal(struct schema *s, struct power_text text) {

@@ -60,6 +60,8 @@ static bool list_children(struct schema *s, uint32_t node) {
     own->objects = power_schema_alloc(s, form->n_objects, sizeof *own->objects);
     if (!own->arrays || !own->objects) return false;
     if (form->strings.language) {
+        uint32_t max = power_schema_get(s, s->blame, "maxLength");
+        if (max != SCHEMA_NONE) s->blame = max; /* what makes an automaton long */
         const struct power_regular *strings = power_schema_strings(s, form->strings);
         own->strings = (struct schema_strings){strings, 0, SCHEMA_MANY};
         if (!strings) return false;

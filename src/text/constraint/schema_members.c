@@ -105,8 +105,7 @@ static bool add_properties(struct schema *s, uint32_t at, struct parts *p) {
 static bool add_required(struct schema *s, uint32_t at, struct parts *p) {
     uint32_t list = power_schema_get(s, at, "required");
     struct schema_object *o = &p->object;
-    bool good = true;
-    for (uint32_t c = list == SCHEMA_NONE ? list : s->values[list].first; c != SCHEMA_NONE && good;
+    for (uint32_t c = list == SCHEMA_NONE ? list : s->values[list].first; c != SCHEMA_NONE;
          c = s->values[c].next) {
         uint32_t key;
         if (!power_schema_key(s, s->values[c].text, &key)) return false;
@@ -117,9 +116,7 @@ static bool add_required(struct schema *s, uint32_t at, struct parts *p) {
         }
         o->members[s->key_marks[key] - 1].required = true;
     }
-    for (uint32_t i = 0; i < o->n_members; i++)
-        s->key_marks[o->members[i].key] = 0;
-    return good;
+    return true;
 }
 
 /* True when nothing but this schema's own words can evaluate members or items. */
@@ -203,9 +200,11 @@ static bool own_words(struct schema *s, uint32_t at, const struct schema_form **
     p.object.classes = power_schema_alloc(s, SCHEMA_MAX_CLASSES, sizeof *p.object.classes);
     if (!p.object.classes) return false;
     p.rest = power_schema_rest_word(s, at, "additionalProperties", "unevaluatedProperties");
-    if (!p.rest || !add_patterns(s, at, &p) || !add_properties(s, at, &p) ||
-        !add_required(s, at, &p) || !add_rest(s, &p) || !add_names(s, at, &p.object) ||
-        !add_counts(s, at, &p.object))
+    if (!p.rest || !add_patterns(s, at, &p)) return false;
+    bool named = add_properties(s, at, &p) && add_required(s, at, &p);
+    for (uint32_t i = 0; i < p.object.n_members; i++)
+        s->key_marks[p.object.members[i].key] = 0;
+    if (!named || !add_rest(s, &p) || !add_names(s, at, &p.object) || !add_counts(s, at, &p.object))
         return false;
     struct schema_form *more = with_objects(s, &p.object);
     *form = more ? power_schema_conjoin(s, *form, more) : NULL;

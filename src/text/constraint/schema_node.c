@@ -205,12 +205,31 @@ static const struct schema_form *make_form(struct schema *s, uint32_t node) {
     return make_all(s, node);
 }
 
+bool power_schema_node_hopeless(struct schema *s, uint32_t node, uint32_t depth) {
+    if (node == NODE_NEVER) return true;
+    if (depth == 0 || node == NODE_ANY) return false;
+    uint32_t old = s->blame;
+    s->probing++;
+    const struct schema_form *form = power_schema_form(s, node);
+    bool hopeless = form && power_schema_hopeless(s, form, depth - 1);
+    s->probing--;
+    s->blame = old;
+    return hopeless;
+}
+
+/* The reference that went round, where there is one. */
+static uint32_t round_place(const struct schema *s, uint32_t node) {
+    uint32_t place = power_schema_place(s, node), ref = power_schema_get(s, place, "$ref");
+    return ref == SCHEMA_NONE ? place : ref;
+}
+
 const struct schema_form *power_schema_form(struct schema *s, uint32_t node) {
     if (node == NODE_NONE) return NULL;
     if (s->nodes[node].form) return s->nodes[node].form;
+    if (s->probing && (s->nodes[node].busy || s->depth >= SCHEMA_MAX_DEPTH / 2)) return NULL;
     if (s->nodes[node].busy) {
-        (void)power_schema_fail(s, POWER_INVALID, power_schema_place(s, node),
-                                "a reference leads back to its own schema without a value between");
+        (void)power_schema_fail(s, POWER_INVALID, round_place(s, node),
+                                "leads back to its own schema without a value between");
         return NULL;
     }
     if (s->depth == SCHEMA_MAX_DEPTH) {

@@ -243,19 +243,24 @@ static bool compare_accepts(const void *context, uint64_t state) {
     return (found & b->wanted) != 0;
 }
 
-bool power_schema_compare(struct schema *s, uint32_t at, unsigned relations,
-                          struct schema_numbers *out) {
+const struct power_regular *power_schema_compare(struct schema *s, uint32_t at,
+                                                 unsigned relations) {
     struct bound b = {.wanted = relations};
-    if (!power_schema_decimal(s, at, &b.value)) return false;
+    const struct power_regular *out;
+    if (!power_schema_decimal(s, at, &b.value)) return NULL;
     int64_t behind = (int64_t)b.value.n - b.value.point;
     b.whole = b.value.n > 0 && b.value.point > 0 ? (unsigned)b.value.point : 0;
     b.behind = b.value.n > 0 && behind > 0 ? (unsigned)behind : 0;
     b.exponent = b.value.point - 1;
     b.e_most = (unsigned)(b.exponent < 0 ? -b.exponent : b.exponent) + 1;
     struct schema_machine machine = {compare_next, compare_accepts, &b};
-    if (!power_schema_machine(s, at, &machine, &out->yes)) return false;
-    b.wanted = ~relations;
-    return power_schema_machine(s, at, &machine, &out->no);
+    return power_schema_machine(s, at, &machine, &out) ? out : NULL;
+}
+
+bool power_schema_numbers(struct schema *s, const struct power_regular *yes,
+                          struct schema_numbers *out) {
+    *out = (struct schema_numbers){yes, power_schema_minus(s, s->decided, yes)};
+    return out->no != NULL;
 }
 
 /* Whole numbers. `plain`: MORE once a digit behind the point is not 0. */
@@ -330,6 +335,7 @@ static uint64_t multiple_next(const void *context, uint64_t state, char c) {
     } else if (digit >= 0) {
         rest = (rest * 10 + (uint64_t)digit) % m->n;
     }
+    if (p.phase == POINT && m->scale == 0 && rest != 0) never = true;
     if (never) rest = p.behind = 0;
     return rest << MULTIPLE_SHIFT | (uint64_t)never << 15 | (uint64_t)p.behind << 4 | p.phase;
 }
@@ -385,5 +391,8 @@ bool power_schema_number_sets(struct schema *s) {
     machine = (struct schema_machine){whole_next, whole_accepts, &whole};
     if (!power_schema_machine(s, 0, &machine, &s->integers)) return false;
     whole.wanted = false;
-    return power_schema_machine(s, 0, &machine, &s->no_integers);
+    const struct power_regular *others;
+    if (!power_schema_machine(s, 0, &machine, &others)) return false;
+    s->decided = power_schema_or(s, s->integers, others);
+    return s->decided != NULL;
 }

@@ -229,20 +229,13 @@ bool power_schema_object_without(struct schema *s, struct schema_form *out,
     return good;
 }
 
-static bool node_hopeless(struct schema *s, uint32_t node, uint32_t depth) {
-    if (node == NODE_NEVER) return true;
-    if (depth == 0 || node == NODE_ANY || s->nodes[node].busy || s->depth > SCHEMA_MAX_DEPTH / 2)
-        return false;
-    const struct schema_form *form = power_schema_form(s, node);
-    return form && power_schema_hopeless(s, form, depth - 1);
-}
-
 bool power_schema_object_hopeless(struct schema *s, const struct schema_object *o, uint32_t depth) {
     if (o->min > o->max || (o->n_classes == 0 && o->min > o->n_members)) return true;
     uint32_t required = 0;
     for (uint32_t i = 0; i < o->n_members; i++) {
         if (!o->members[i].required) continue;
-        if (node_hopeless(s, o->members[i].node, depth) || ++required > o->max) return true;
+        if (power_schema_node_hopeless(s, o->members[i].node, depth) || ++required > o->max)
+            return true;
     }
     return false;
 }

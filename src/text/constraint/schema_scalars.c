@@ -28,8 +28,8 @@ static bool number_words(struct schema *s, uint32_t at, struct schema_form *form
         uint32_t value = power_schema_get(s, at, bounds[i].word);
         if (value == SCHEMA_NONE) continue;
         s->blame = value;
-        if (!power_schema_compare(s, value, bounds[i].relations, &more) || !narrow(s, form, more))
-            return false;
+        const struct power_regular *yes = power_schema_compare(s, value, bounds[i].relations);
+        if (!yes || !power_schema_numbers(s, yes, &more) || !narrow(s, form, more)) return false;
     }
     uint32_t value = power_schema_get(s, at, "multipleOf");
     if (value == SCHEMA_NONE) return true;
