@@ -35,6 +35,10 @@ typedef struct power_model_options {
                               smaller of the model's context and 4096, cut to what memory allows */
     uint32_t prefill_rows; /* rows of one step at most; default 512 */
     uint32_t undo_rows;    /* rows a session can take back without a snapshot; default 16 */
+    /* A pre-tokenizer by the name that GGUF files use ("qwen2", "llama-bpe", ...), in place of the one
+     * that the file names or does not name; NULL: the file's. An unknown name fails, and so does a
+     * vocabulary that has none. */
+    const char *pre_tokenizer;
     /* Called now and then while loading, 0..1; nonzero cancels. May be NULL. */
     int (*progress)(void *context, double done);
     void *progress_context;
@@ -113,6 +117,17 @@ POWER_API POWER_MUST_USE power_status power_tokenize(const power_model *model, c
                                                      int parse_special, uint32_t *out_ids,
                                                      size_t capacity, size_t *out_count,
                                                      power_error *error);
+/* Bytes [start, end) of a text. */
+typedef struct power_token_place {
+    uint32_t start, end;
+} power_token_place;
+/* The same, and what of the text each id stands for, `capacity` of each. Where normalization joined
+ * characters, a place covers all of them; tokens that were added (BOS, EOS) have empty places. Byte
+ * tokens of one character split it. Texts of at most 1 GiB. */
+POWER_API POWER_MUST_USE power_status power_tokenize_places(
+    const power_model *model, const char *text, size_t text_bytes, int add_special,
+    int parse_special, uint32_t *out_ids, power_token_place *out_places, size_t capacity,
+    size_t *out_count, power_error *error);
 /* Ids to text; bytes that are not UTF-8 become U+FFFD. *out_bytes gets the length without the NUL;
  * POWER_LIMIT when capacity is smaller than length + 1. */
 POWER_API POWER_MUST_USE power_status power_detokenize(const power_model *model,
@@ -129,14 +144,57 @@ typedef struct power_message {
     const char *role;    /* "system", "user", "assistant", ... */
     const char *content; /* UTF-8 */
 } power_message;
-/* Renders messages by the model's chat template; tokenize the text with parse_special = 1.
- * POWER_NOT_FOUND when the model has none. Same rule for capacity as power_detokenize. */
+/* What a chat template is given. Texts are borrowed for the call; NULL is none.
+ * As in the transformers library, tools and documents are none for the template unless given, and
+ * arguments of tool calls that hold an object as JSON text become that object (other text stays).
+ * Which template: template_text; else the model's template of template_name; else "tool_use" where
+ * the model has one and tools_json is given; else "default". The names are those of
+ * tokenizer.chat_template.NAME in GGUF ("default" is tokenizer.chat_template itself), of the list
+ * in tokenizer_config.json, and of additional_chat_templates/ (tool_use and rag);
+ * chat_template.jinja is "default". There is never another template than the one asked for. */
+typedef struct power_render_options {
+    size_t struct_size;
+    const char *messages_json;  /* an array of messages */
+    const char *tools_json;     /* an array of tools */
+    const char *variables_json; /* an object: more variables (enable_thinking, documents, ...) */
+    int no_generation_prompt;   /* 1: add_generation_prompt is false, unless variables_json says */
+    int continue_final_message; /* 1: the text ends where the last message's content ends */
+    const char *template_name, *template_text;
+    int has_now; /* 1: strftime_now sees now_unix_s (UTC); 0: the machine's clock */
+    int64_t now_unix_s;
+    uint64_t max_steps; /* 0: 10,000,000 */
+    uint64_t max_bytes; /* of the text; 0: 16 MiB */
+    uint32_t max_depth; /* of nested statements and calls; 0: 200 */
+} power_render_options;
+POWER_API void power_render_options_init(power_render_options *options);
+
+/* The rendered text. Same rule for capacity as power_detokenize. `model` may be NULL where
+ * template_text is given. POWER_NOT_FOUND when the model has no such template; POWER_INVALID with
+ * line and column for what the template refuses; POWER_LIMIT when a budget is used up;
+ * POWER_CORRUPT for JSON that is none; POWER_UNSUPPORTED for parts of the language that are refused
+ * by name. The text alone does not tell what a user wrote: use power_render_tokens for ids. */
+POWER_API POWER_MUST_USE power_status power_render_chat(const power_model *model,
+                                                        const power_render_options *options,
+                                                        char *out_text, size_t capacity,
+                                                        size_t *out_bytes, power_error *error);
+/* The same as ids, BOS and EOS as the file says (BOS never twice). Control tokens stand only where
+ * the template or the model wrote all their bytes: what came with the messages, tools and
+ * variables, in whatever way the template changed it, is plain text. Same rule for capacity as
+ * power_tokenize.
+ */
+POWER_API POWER_MUST_USE power_status power_render_tokens(const power_model *model,
+                                                          const power_render_options *options,
+                                                          uint32_t *out_ids, size_t capacity,
+                                                          size_t *out_count, power_error *error);
+
+/* Shorter forms of power_render_chat. */
 POWER_API POWER_MUST_USE power_status power_render(const power_model *model,
                                                    const power_message *messages, size_t n_messages,
                                                    int add_generation_prompt, char *out_text,
                                                    size_t capacity, size_t *out_bytes,
                                                    power_error *error);
-/* The same with all variables as a JSON object (messages, tools, add_generation_prompt, ...). */
+/* All variables as a JSON object (messages, tools, add_generation_prompt, ...), used as they are.
+ */
 POWER_API POWER_MUST_USE power_status power_render_json(const power_model *model,
                                                         const char *variables_json, char *out_text,
                                                         size_t capacity, size_t *out_bytes,

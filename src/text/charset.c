@@ -42,7 +42,7 @@ static const struct range young_punctuation[] = {
     {0x1E95E, 0x1E95F}};
 
 static const struct range young_compat[] = {
-    {0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},   {0xAB69, 0xAB69},   {0x10781, 0x107BA},
+    {0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},   {0xAB69, 0xAB69},  {0x10781, 0x107BA},
     {0x1E030, 0x1E06D}, {0x1F16C, 0x1F16C}, {0x1FBF0, 0x1FBF9}};
 
 static const struct range cjk[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},
@@ -116,8 +116,7 @@ bool power_is_bert_cjk(uint32_t code) {
 
 bool power_is_bert_accent(uint32_t code) {
     if (code < 0x300) return false;
-    return code == 0x1734 ||
-           (category(code) == UTF8PROC_CATEGORY_MN && !IN(young_accents, code));
+    return code == 0x1734 || (category(code) == UTF8PROC_CATEGORY_MN && !IN(young_accents, code));
 }
 
 bool power_is_mark(uint32_t code) {

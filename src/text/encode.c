@@ -142,7 +142,7 @@ static bool plain_of_view(struct power_encode_work *work, const struct power_vie
     if (!plain) return true;
     power_buffer_clear(&work->plain);
     for (size_t i = 0; i < view->text.length; i++) {
-        struct power_token_span span = power_view_span(view, i, 1);
+        power_token_place span = power_view_span(view, i, 1);
         unsigned char any = 0;
         for (uint32_t at = span.start; at < span.end; at++)
             any |= plain[at];
@@ -169,7 +169,7 @@ static bool encode_piped(struct power_encode_work *work, const struct power_view
 
 static bool encode_segment(struct power_encode_work *work, const struct power_view *view) {
     const struct power_vocab *vocab = work->vocab;
-    bool ok = vocab->piped                           ? encode_piped(work, view)
+    bool ok = vocab->piped                          ? encode_piped(work, view)
               : vocab->kind == POWER_VOCAB_BYTE_BPE ? encode_bytes(work, view)
                                                     : encode_escaped(work, view);
     work->at_start = work->after_special = false;
@@ -181,8 +181,8 @@ static bool encode_text(struct power_encode_work *work, struct power_text text) 
     const struct power_vocab *vocab = work->vocab;
     struct power_view view = {.text = text};
     /* SentencePiece's models find their own user-defined pieces, after escaping */
-    bool own = !vocab->piped &&
-               (vocab->kind == POWER_VOCAB_SPM || vocab->kind == POWER_VOCAB_UNIGRAM);
+    bool own =
+        !vocab->piped && (vocab->kind == POWER_VOCAB_SPM || vocab->kind == POWER_VOCAB_UNIGRAM);
     struct cutter c = {.set = &vocab->specials,
                        .view = &view,
                        .plain = work->options->plain,
@@ -196,7 +196,7 @@ static bool encode_text(struct power_encode_work *work, struct power_text text) 
  * already (chat templates often write it). */
 static void put_front(struct power_encode_work *work) {
     const struct power_vocab *vocab = work->vocab;
-    const struct power_token_span none = {0, 0};
+    const power_token_place none = {0, 0};
     if (!work->options->add_special || !vocab->info.add_bos) return;
     for (uint32_t i = 0; i < vocab->n_front; i++)
         power_sink_put_at(&work->sink, vocab->front[i], none);
@@ -206,7 +206,7 @@ static void put_front(struct power_encode_work *work) {
 
 static void put_back(struct power_encode_work *work, size_t bytes) {
     const struct power_vocab *vocab = work->vocab;
-    const struct power_token_span end = {(uint32_t)bytes, (uint32_t)bytes};
+    const power_token_place end = {(uint32_t)bytes, (uint32_t)bytes};
     if (!work->options->add_special || !vocab->info.add_eos) return;
     bool once = vocab->n_back == 1 && vocab->kind != POWER_VOCAB_WORDPIECE;
     if (once && work->sink.last == vocab->back[0]) return;
@@ -218,7 +218,7 @@ static void scratch_init(struct power_scratch *scratch, const power_allocator *a
                          size_t bytes, bool tracked) {
     scratch->tracked = tracked;
     power_buffer_init(&scratch->text, allocator, bytes);
-    power_buffer_init(&scratch->from, allocator, bytes * sizeof(struct power_token_span));
+    power_buffer_init(&scratch->from, allocator, bytes * sizeof(power_token_place));
 }
 
 static void work_init(struct power_encode_work *work, size_t bytes) {

@@ -4,7 +4,7 @@
  * Threads: one per encode call. Bounds: arrays double; the count goes on when the room is full. */
 #include "text/vocab_internal.h"
 
-void power_sink_put_at(struct power_id_sink *sink, uint32_t id, struct power_token_span span) {
+void power_sink_put_at(struct power_id_sink *sink, uint32_t id, power_token_place span) {
     uint32_t skip = sink->skip_once;
     sink->skip_once = POWER_NO_TOKEN;
     if (id == skip && skip != POWER_NO_TOKEN) return;
@@ -17,7 +17,7 @@ void power_sink_put_at(struct power_id_sink *sink, uint32_t id, struct power_tok
 }
 
 void power_sink_put_length(struct power_id_sink *sink, uint32_t id, size_t length) {
-    struct power_token_span span = {0, 0};
+    power_token_place span = {0, 0};
     if (sink->spans && sink->view) {
         size_t left = sink->view->text.length - sink->at;
         if (length > left) length = left;
@@ -29,7 +29,7 @@ void power_sink_put_length(struct power_id_sink *sink, uint32_t id, size_t lengt
 
 void power_sink_extend(struct power_id_sink *sink, size_t length) {
     if (!sink->spans || !sink->view) return;
-    struct power_token_span more = power_view_span(sink->view, sink->at, length);
+    power_token_place more = power_view_span(sink->view, sink->at, length);
     sink->at += length;
     if (sink->count > 0 && sink->count <= sink->capacity)
         sink->spans[sink->count - 1].end = more.end;

@@ -9,7 +9,7 @@
 #include <utf8proc.h>
 
 bool power_scratch_put(struct power_encode_work *work, struct power_scratch *out,
-                       struct power_text bytes, struct power_token_span from) {
+                       struct power_text bytes, power_token_place from) {
     if (!power_buffer_append(&out->text, bytes.bytes, bytes.length))
         return power_encode_no_memory(work, bytes.length);
     if (!out->tracked) return true;
@@ -27,7 +27,7 @@ bool power_scratch_copy(struct power_encode_work *work, struct power_scratch *ou
         return power_encode_no_memory(work, length);
     if (!out->tracked) return true;
     for (size_t i = at; i < at + length; i++) {
-        struct power_token_span from = power_view_span(in, i, 1);
+        power_token_place from = power_view_span(in, i, 1);
         if (!power_buffer_append(&out->from, &from, sizeof from))
             return power_encode_no_memory(work, sizeof from);
     }
@@ -41,16 +41,16 @@ struct power_view power_scratch_view(const struct power_scratch *scratch) {
                                .from = scratch->tracked ? from : NULL};
 }
 
-struct power_token_span power_view_span(const struct power_view *view, size_t at, size_t length) {
+power_token_place power_view_span(const struct power_view *view, size_t at, size_t length) {
     if (!view->from)
-        return (struct power_token_span){(uint32_t)(view->base + at),
-                                         (uint32_t)(view->base + at + length)};
-    if (view->text.length == 0) return (struct power_token_span){0, 0};
+        return (power_token_place){(uint32_t)(view->base + at),
+                                   (uint32_t)(view->base + at + length)};
+    if (view->text.length == 0) return (power_token_place){0, 0};
     if (length == 0) {
         uint32_t start = at < view->text.length ? view->from[at].start : view->from[at - 1].end;
-        return (struct power_token_span){start, start};
+        return (power_token_place){start, start};
     }
-    struct power_token_span span = {view->from[at].start, view->from[at + length - 1].end};
+    power_token_place span = {view->from[at].start, view->from[at + length - 1].end};
     if (span.end < span.start) span.end = span.start;
     return span;
 }
@@ -129,7 +129,7 @@ static bool map_characters(struct power_encode_work *work, enum power_normal_kin
 }
 
 bool power_replace(struct power_encode_work *work, const struct power_normal_step *step,
-                    const struct power_view *in, struct power_scratch *out) {
+                   const struct power_view *in, struct power_scratch *out) {
     size_t kept = 0, at = 0;
     const struct power_text text = in->text, from = step->from;
     while (at < text.length) {
@@ -232,7 +232,8 @@ static bool precompiled(struct power_encode_work *work, const struct power_view 
 
 /* False when the step cannot change the text: most texts pass most steps so. */
 static bool may_change(const struct power_normal_step *step, struct power_text text) {
-    unsigned char low = 0x80, least = 0xFF; /* bytes below low (but spaces) or from least on count */
+    unsigned char low = 0x80,
+                  least = 0xFF; /* bytes below low (but spaces) or from least on count */
     switch (step->kind) {
     case POWER_NORMAL_NFC:
     case POWER_NORMAL_MARKS:

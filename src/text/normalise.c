@@ -70,9 +70,8 @@ static size_t decompose(struct power_text text, enum power_normal_kind form,
         bool compatible = is_compatible(form) && !power_is_young_compat(code);
         utf8proc_option_t options = UTF8PROC_DECOMPOSE | UTF8PROC_STABLE;
         if (compatible) options |= UTF8PROC_COMPAT;
-        utf8proc_ssize_t added =
-            utf8proc_decompose_char((utf8proc_int32_t)code, codes + n, (utf8proc_ssize_t)(room - n),
-                                    options, &boundary);
+        utf8proc_ssize_t added = utf8proc_decompose_char(
+            (utf8proc_int32_t)code, codes + n, (utf8proc_ssize_t)(room - n), options, &boundary);
         if (added > 0 && (size_t)added <= room - n) n += (size_t)added;
     }
     return n;
@@ -86,7 +85,7 @@ static bool is_fixed(uint32_t code, enum power_normal_kind form) {
 }
 
 static bool put_codes(struct power_encode_work *work, struct power_scratch *out,
-                      const utf8proc_int32_t *codes, size_t n, struct power_token_span from) {
+                      const utf8proc_int32_t *codes, size_t n, power_token_place from) {
     for (size_t i = 0; i < n; i++) {
         char bytes[4];
         size_t length = power_utf8_put((uint32_t)codes[i], bytes);
@@ -96,8 +95,7 @@ static bool put_codes(struct power_encode_work *work, struct power_scratch *out,
 }
 
 static bool put_run(struct power_encode_work *work, enum power_normal_kind form,
-                    const struct power_view *in, size_t at, size_t end,
-                    struct power_scratch *out) {
+                    const struct power_view *in, size_t at, size_t end, struct power_scratch *out) {
     struct power_text run = {in->text.bytes + at, end - at};
     utf8proc_int32_t small[256], *codes = small;
     size_t most = is_compatible(form) ? MOST_COMPATIBLE : MOST_CANONICAL;
@@ -108,8 +106,8 @@ static bool put_run(struct power_encode_work *work, enum power_normal_kind form,
     size_t n = decompose(run, form, codes, room);
     order_marks(codes, n, codes + room);
     if (is_composed(form)) {
-        utf8proc_ssize_t left = utf8proc_normalize_utf32(
-            codes, (utf8proc_ssize_t)n, UTF8PROC_COMPOSE | UTF8PROC_STABLE);
+        utf8proc_ssize_t left = utf8proc_normalize_utf32(codes, (utf8proc_ssize_t)n,
+                                                         UTF8PROC_COMPOSE | UTF8PROC_STABLE);
         n = left > 0 ? (size_t)left : 0;
     }
     bool ok = put_codes(work, out, codes, n, power_view_span(in, at, end - at));

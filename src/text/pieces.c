@@ -73,7 +73,8 @@ static struct power_text unescaped_piece(char *out, struct power_text spelling) 
 
 /* Drops the space in front of what English writes without one, as published decoders do. */
 static struct power_text clean_piece(struct power_text piece) {
-    static const char *const shorter[] = {" .", " ?", " !", " ,", " n't", " 'm", " 's", " 've", " 're"};
+    static const char *const shorter[] = {" .",  " ?",  " !",   " ,",  " n't",
+                                          " 'm", " 's", " 've", " 're"};
     for (size_t i = 0; i < sizeof shorter / sizeof *shorter; i++) {
         size_t n = strlen(shorter[i]);
         if (piece.length >= n && memcmp(piece.bytes, shorter[i], n) == 0)

@@ -2,8 +2,9 @@
 /* The pipeline that tokenizer.json describes: normalizer steps, then pre-tokenizer steps.
  * Input: a segment of the text. Output: pieces, each with the place of its bytes in the text.
  * Threads: one per encode call.
- * Bounds: each step is linear in the text and grows it by a constant factor at most; constant stack.
- * A view is a text of which each byte knows where it came from, so that tokens have offsets. */
+ * Bounds: each step is linear in the text and grows it by a constant factor at most; constant
+ * stack. A view is a text of which each byte knows where it came from, so that tokens have offsets.
+ */
 #ifndef POWER_TEXT_PIPELINE_H
 #define POWER_TEXT_PIPELINE_H
 
@@ -18,7 +19,7 @@ struct power_encode_work;
 
 struct power_view {
     struct power_text text;
-    const struct power_token_span *from; /* one a byte; NULL: byte i is byte base + i */
+    const power_token_place *from; /* one a byte; NULL: byte i is byte base + i */
     size_t base;
 };
 
@@ -82,13 +83,13 @@ struct power_pre_step {
 };
 
 bool power_scratch_put(struct power_encode_work *work, struct power_scratch *out,
-                       struct power_text bytes, struct power_token_span from);
+                       struct power_text bytes, power_token_place from);
 /* `length` bytes of `in` from `at` on, with their own places. */
 bool power_scratch_copy(struct power_encode_work *work, struct power_scratch *out,
                         const struct power_view *in, size_t at, size_t length);
 struct power_view power_scratch_view(const struct power_scratch *scratch);
 /* Where bytes [at, at + length) of the view came from. */
-struct power_token_span power_view_span(const struct power_view *view, size_t at, size_t length);
+power_token_place power_view_span(const struct power_view *view, size_t at, size_t length);
 struct power_view power_view_slice(const struct power_view *view, size_t at, size_t length);
 
 /* normal_steps.c: runs all steps. The result may be `in` itself; it lies in work->scratch. */

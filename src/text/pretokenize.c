@@ -139,9 +139,8 @@ static bool metaspace(const struct walk *walk, const struct power_pre_step *step
         struct walk next = after(&inner);
         return take_piece(&next, 0, view.text.length);
     }
-    struct power_pre_step cut = {.kind = POWER_PRE_LITERAL,
-                                 .behavior = POWER_SPLIT_WITH_NEXT,
-                                 .text = step->text};
+    struct power_pre_step cut = {
+        .kind = POWER_PRE_LITERAL, .behavior = POWER_SPLIT_WITH_NEXT, .text = step->text};
     return split_spans(&inner, &cut, view.text, 0);
 }
 

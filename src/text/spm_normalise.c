@@ -46,7 +46,7 @@ static bool put_part(struct power_encode_work *work, const struct power_view *in
         const char *from = p->text.bytes + i;
         const char *hit = work->vocab->escape_spaces ? memchr(from, ' ', p->text.length - i) : NULL;
         size_t run = hit ? (size_t)(hit - from) : p->text.length - i;
-        struct power_token_span all = power_view_span(in, at, p->length);
+        power_token_place all = power_view_span(in, at, p->length);
         bool ok = p->same ? power_scratch_copy(work, out, in, at + i, run)
                           : power_scratch_put(work, out, (struct power_text){from, run}, all);
         i += run;
@@ -65,7 +65,7 @@ static void drop_last_spaces(const struct power_vocab *vocab, struct power_scrat
     while (end >= n && memcmp(out->text.bytes + end - n, space, n) == 0)
         end -= n;
     out->text.length = end;
-    if (out->tracked) out->from.length = end * sizeof(struct power_token_span);
+    if (out->tracked) out->from.length = end * sizeof(power_token_place);
 }
 
 bool power_spm_normalise(struct power_encode_work *work, const struct power_view *in, bool prefix,
@@ -83,8 +83,8 @@ bool power_spm_normalise(struct power_encode_work *work, const struct power_view
         bool leading = extra && !begun && p.text.length == 1 && p.text.bytes[0] == ' ';
         if (!begun && !leading) {
             begun = true;
-            struct power_text mark = vocab->escape_spaces ? (struct power_text){escaped_space, 3}
-                                                          : POWER_TEXT(" ");
+            struct power_text mark =
+                vocab->escape_spaces ? (struct power_text){escaped_space, 3} : POWER_TEXT(" ");
             if (prefix && !power_scratch_put(work, out, mark, power_view_span(in, at, 0)))
                 return false;
         }

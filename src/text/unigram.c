@@ -17,16 +17,15 @@
 
 static bool counts_as_piece(const struct power_vocab *vocab, uint32_t id) {
     unsigned char type = vocab->types[id];
+    if (vocab->in_model) return vocab->in_model[id] && type != POWER_TOKEN_CONTROL;
     if (type == POWER_TOKEN_UNUSED) return vocab->kind == POWER_VOCAB_WORDPIECE;
-    return type == POWER_TOKEN_NORMAL || type == POWER_TOKEN_USER_DEFINED ||
-           (vocab->exact_scores && type == POWER_TOKEN_BYTE);
+    return type == POWER_TOKEN_NORMAL || type == POWER_TOKEN_USER_DEFINED;
 }
 
 power_status power_vocab_trie(struct power_vocab *vocab, power_error *error) {
     uint32_t n = 0;
     struct power_trie_key *keys = power_alloc(vocab->allocator, vocab->info.n_tokens, sizeof *keys);
-    if (!keys)
-        return power_fail_memory(error, vocab->info.n_tokens * sizeof *keys, "vocabulary");
+    if (!keys) return power_fail_memory(error, vocab->info.n_tokens * sizeof *keys, "vocabulary");
     power_status status = POWER_OK;
     for (uint32_t id = 0; status == POWER_OK && id < vocab->info.n_tokens; id++) {
         struct power_text s = vocab->spellings[id];
@@ -43,14 +42,23 @@ power_status power_vocab_trie(struct power_vocab *vocab, power_error *error) {
     return status;
 }
 
+/* SentencePiece's files need not name the unknown token. */
+static void find_unknown(struct power_vocab *vocab) {
+    for (uint32_t id = 0; id < vocab->info.n_tokens && !vocab->in_model; id++) {
+        if (vocab->info.unk == POWER_NO_TOKEN && vocab->types[id] == POWER_TOKEN_UNKNOWN)
+            vocab->info.unk = id;
+    }
+}
+
 power_status power_unigram_build(struct power_vocab *vocab, power_error *error) {
     double least = vocab->exact_scores ? DBL_MAX : (double)FLT_MAX;
     bool any = false;
     vocab->best_score = FLT_MIN;
     for (uint32_t id = 0; id < vocab->info.n_tokens; id++) {
         double score = power_unigram_score(vocab, id);
-        if (vocab->types[id] == POWER_TOKEN_UNUSED && vocab->spellings[id].length == 0) continue;
-        if (!vocab->exact_scores && vocab->types[id] != POWER_TOKEN_NORMAL) continue;
+        bool counts =
+            vocab->in_model ? vocab->in_model[id] : vocab->types[id] == POWER_TOKEN_NORMAL;
+        if (!counts) continue;
         if (!(score > -DBL_MAX && score < DBL_MAX))
             return power_fail(error, POWER_CORRUPT, "the score of token %u is not finite", id);
         if (score < least) least = score;
@@ -58,6 +66,7 @@ power_status power_unigram_build(struct power_vocab *vocab, power_error *error) 
         any = true;
     }
     if (!any) least = 0;
+    find_unknown(vocab);
     vocab->unknown_score = vocab->exact_scores ? least - UNKNOWN_PENALTY
                                                : (double)((float)least - (float)UNKNOWN_PENALTY);
     return power_vocab_trie(vocab, error);
@@ -76,8 +85,9 @@ static double added(const struct power_vocab *vocab, uint32_t id, size_t length)
 
 static void offer(struct power_encode_work *work, size_t start, size_t end, uint32_t id,
                   double sum) {
+    if (!work->vocab->exact_scores) sum = (double)(float)sum;
     if (work->prev[end] != NO_START && !(sum > work->sums[end])) return;
-    work->sums[end] = work->vocab->exact_scores ? sum : (double)(float)sum;
+    work->sums[end] = sum;
     work->prev[end] = (uint32_t)start;
     work->symbols[end] = id;
 }

@@ -176,8 +176,7 @@ static void put_around(struct power_vocab *vocab) {
     const struct power_vocab_info *info = &vocab->info;
     if (vocab->n_front == 0 && info->bos != POWER_NO_TOKEN)
         vocab->front[vocab->n_front++] = info->bos;
-    if (vocab->n_back == 0 && info->eos != POWER_NO_TOKEN)
-        vocab->back[vocab->n_back++] = info->eos;
+    if (vocab->n_back == 0 && info->eos != POWER_NO_TOKEN) vocab->back[vocab->n_back++] = info->eos;
 }
 
 static power_status complete(struct power_vocab_draft *draft, power_error *error) {
@@ -203,6 +202,12 @@ static power_status complete(struct power_vocab_draft *draft, power_error *error
 
 power_status power_vocab_create(const power_allocator *allocator, const struct power_source *source,
                                 struct power_vocab **out, power_error *error) {
+    return power_vocab_create_named(allocator, source, (struct power_text){0}, out, error);
+}
+
+power_status power_vocab_create_named(const power_allocator *allocator,
+                                      const struct power_source *source, struct power_text pre,
+                                      struct power_vocab **out, power_error *error) {
     struct power_vocab *vocab = power_alloc(allocator, 1, sizeof *vocab);
     if (!vocab) return power_fail_memory(error, sizeof *vocab, "vocabulary");
     vocab->allocator = allocator;
@@ -213,12 +218,17 @@ power_status power_vocab_create(const power_allocator *allocator, const struct p
     info->fim_pre = info->fim_suf = info->fim_mid = POWER_NO_TOKEN;
     info->fim_pad = info->fim_rep = info->fim_sep = POWER_NO_TOKEN;
     struct power_vocab_draft draft = {.vocab = vocab,
+                                      .pre = pre,
                                       .eot = POWER_NO_TOKEN,
                                       .eom = POWER_NO_TOKEN,
                                       .cls = POWER_NO_TOKEN,
                                       .sep = POWER_NO_TOKEN};
     power_status status;
-    if (source->container == POWER_CONTAINER_GGUF)
+    if (pre.length && source->container != POWER_CONTAINER_GGUF)
+        status = power_fail(error, POWER_INVALID,
+                            "pre-tokenizer \"%s\" was named, the model's own files define it",
+                            power_quote(pre.bytes, pre.length).text);
+    else if (source->container == POWER_CONTAINER_GGUF)
         status = power_vocab_from_gguf(&draft, source, error);
     else if (source->tokenizer_json.length)
         status = power_vocab_from_json(&draft, source, error);

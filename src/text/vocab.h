@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/span.h"
 #include "format/source.h"
+#include "power/model.h"
 
 enum power_token_type { /* numbered as GGUF numbers them */
                         POWER_TOKEN_NORMAL = 1,
@@ -41,13 +42,13 @@ struct power_vocab_info {
  * pre-tokenizer that is not known is POWER_UNSUPPORTED by its name. */
 power_status power_vocab_create(const power_allocator *allocator, const struct power_source *source,
                                 struct power_vocab **out, power_error *error) POWER_MUST_USE;
+/* The same with a pre-tokenizer that the caller names (may be empty) in place of the file's; info.pre
+ * then is that name. POWER_INVALID where the vocabulary has none that could be named. */
+power_status power_vocab_create_named(const power_allocator *allocator,
+                                      const struct power_source *source, struct power_text pre,
+                                      struct power_vocab **out, power_error *error) POWER_MUST_USE;
 void power_vocab_destroy(struct power_vocab *vocab);
 const struct power_vocab_info *power_vocab_info(const struct power_vocab *vocab);
-
-/* Bytes [start, end) of a text. */
-struct power_token_span {
-    uint32_t start, end;
-};
 
 struct power_tokenize_options {
     bool parse_special; /* control tokens in the text are tokens; else plain text */
@@ -57,7 +58,7 @@ struct power_tokenize_options {
     const unsigned char *plain;
     /* As many as ids, or NULL: the bytes of the text that each token stands for. Tokens that were
      * added stand for none. Where normalization changed the text, all that it joined. */
-    struct power_token_span *spans;
+    power_token_place *spans;
 };
 
 /* Always sets *out_count to the number needed. ids may be NULL when capacity is 0.

@@ -99,24 +99,15 @@ static power_status read_ids(struct power_vocab_draft *draft, const struct power
     struct {
         const char *key;
         uint32_t *id;
-    } ids[] = {{KEY "bos_token_id", &info->bos},
-               {KEY "eos_token_id", &info->eos},
-               {KEY "unknown_token_id", &info->unk},
-               {KEY "padding_token_id", &info->pad},
-               {KEY "eot_token_id", &draft->eot},
-               {KEY "eom_token_id", &draft->eom},
-               {KEY "cls_token_id", &draft->cls},
-               {KEY "seperator_token_id", &draft->sep},
-               {KEY "mask_token_id", &info->mask},
-               {KEY "prefix_token_id", &prefix},
-               {KEY "suffix_token_id", &suffix},
-               {KEY "middle_token_id", &middle},
-               {KEY "fim_pre_token_id", &info->fim_pre},
-               {KEY "fim_suf_token_id", &info->fim_suf},
-               {KEY "fim_mid_token_id", &info->fim_mid},
-               {KEY "fim_pad_token_id", &info->fim_pad},
-               {KEY "fim_rep_token_id", &info->fim_rep},
-               {KEY "fim_sep_token_id", &info->fim_sep}};
+    } ids[] = {{KEY "bos_token_id", &info->bos},         {KEY "eos_token_id", &info->eos},
+               {KEY "unknown_token_id", &info->unk},     {KEY "padding_token_id", &info->pad},
+               {KEY "eot_token_id", &draft->eot},        {KEY "eom_token_id", &draft->eom},
+               {KEY "cls_token_id", &draft->cls},        {KEY "seperator_token_id", &draft->sep},
+               {KEY "mask_token_id", &info->mask},       {KEY "prefix_token_id", &prefix},
+               {KEY "suffix_token_id", &suffix},         {KEY "middle_token_id", &middle},
+               {KEY "fim_pre_token_id", &info->fim_pre}, {KEY "fim_suf_token_id", &info->fim_suf},
+               {KEY "fim_mid_token_id", &info->fim_mid}, {KEY "fim_pad_token_id", &info->fim_pad},
+               {KEY "fim_rep_token_id", &info->fim_rep}, {KEY "fim_sep_token_id", &info->fim_sep}};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         power_status status = id_or_none(source, ids[i].key, ids[i].id, error);
         if (status == POWER_OK && *ids[i].id != POWER_NO_TOKEN && *ids[i].id >= info->n_tokens)
@@ -208,8 +199,8 @@ static power_status choose_wordpiece(struct power_vocab *vocab, const struct pow
     (void)power_vocab_add_bert(vocab, true, true, lower, lower);
     (void)power_vocab_add_pre(vocab, (struct power_pre_step){.kind = POWER_PRE_SPACE_SPLIT,
                                                              .behavior = POWER_SPLIT_REMOVED});
-    (void)power_vocab_add_pre(vocab, (struct power_pre_step){.kind = POWER_PRE_PUNCT,
-                                                             .behavior = POWER_SPLIT_ISOLATED});
+    (void)power_vocab_add_pre(
+        vocab, (struct power_pre_step){.kind = POWER_PRE_PUNCT, .behavior = POWER_SPLIT_ISOLATED});
     return POWER_OK;
 }
 
@@ -259,6 +250,17 @@ static power_status copy_text(struct power_arena *arena, struct power_text *text
     return POWER_OK;
 }
 
+static power_status name_pre(struct power_vocab_draft *draft, power_error *error) {
+    struct power_vocab_info *info = &draft->vocab->info;
+    if (!power_text_equal(info->model, POWER_TEXT("gpt2")))
+        return power_fail(error, POWER_INVALID,
+                          "pre-tokenizer \"%s\" was named, tokenizer \"%s\" has none",
+                          power_quote(draft->pre.bytes, draft->pre.length).text,
+                          power_quote(info->model.bytes, info->model.length).text);
+    info->pre = draft->pre;
+    return POWER_OK;
+}
+
 power_status power_vocab_from_gguf(struct power_vocab_draft *draft,
                                    const struct power_source *source, power_error *error) {
     struct power_vocab *vocab = draft->vocab;
@@ -267,6 +269,7 @@ power_status power_vocab_from_gguf(struct power_vocab_draft *draft,
     power_status status = power_meta_text(source, KEY "model", &info->model, error);
     if (status == POWER_OK)
         status = power_meta_text_or(source, KEY "pre", POWER_TEXT("default"), &info->pre, error);
+    if (status == POWER_OK && draft->pre.length) status = name_pre(draft, error);
     if (status == POWER_OK) status = copy_text(&vocab->arena, &info->model, error);
     if (status == POWER_OK) status = copy_text(&vocab->arena, &info->pre, error);
     if (status == POWER_OK) status = choose_kind(vocab, source, error);
@@ -281,7 +284,6 @@ power_status power_vocab_from_gguf(struct power_vocab_draft *draft,
     if (status == POWER_OK) status = read_charsmap(vocab, source, error);
     if (status == POWER_OK) status = power_vocab_index(vocab, error);
     bool merges = vocab->kind == POWER_VOCAB_BYTE_BPE || vocab->kind == POWER_VOCAB_CHAR_BPE;
-    if (status == POWER_OK && merges)
-        status = read_merges(vocab, source, error);
+    if (status == POWER_OK && merges) status = read_merges(vocab, source, error);
     return status;
 }

@@ -106,6 +106,7 @@ struct power_vocab {
     uint32_t word_node, part_node;
     bool has_words, has_parts, clean_spaces;
     unsigned max_word_chars;
+    unsigned char *in_model;    /* tokenizer.json: not only an added token; NULL elsewhere */
     const double *exact_scores; /* UNIGRAM of tokenizer.json, else NULL */
     double unknown_score;
     float best_score;
@@ -122,7 +123,7 @@ struct power_vocab {
 struct power_id_sink {
     const struct power_vocab *vocab;
     uint32_t *ids;
-    struct power_token_span *spans; /* NULL: nobody asks */
+    power_token_place *spans; /* NULL: nobody asks */
     const struct power_view *view;  /* what is being encoded, and how far the ids are in it */
     size_t at;
     size_t capacity, count;
@@ -170,7 +171,7 @@ void power_sink_put(struct power_id_sink *sink, uint32_t id);
 void power_sink_put_length(struct power_id_sink *sink, uint32_t id, size_t length);
 /* The last token stands for `length` bytes more. */
 void power_sink_extend(struct power_id_sink *sink, size_t length);
-void power_sink_put_at(struct power_id_sink *sink, uint32_t id, struct power_token_span span);
+void power_sink_put_at(struct power_id_sink *sink, uint32_t id, power_token_place span);
 /* encode.c: one piece to the model of the vocabulary. */
 bool power_encode_piece(struct power_encode_work *work, const struct power_view *piece);
 
@@ -266,6 +267,7 @@ struct power_vocab_draft {
     struct power_vocab *vocab;
     struct power_special *specials; /* flags from tokenizer.json, or NULL */
     uint32_t n_specials;
+    struct power_text pre; /* named by the caller, or empty */
     uint32_t eot, eom, cls, sep;
     uint32_t ends[POWER_MAX_END_TOKENS]; /* more end tokens, by generation_config.json */
     uint32_t n_ends;

@@ -116,7 +116,8 @@ static bool read_length(struct power_tokenizer_json *t, enum power_json_event ev
     while (t->json.depth > outside) {
         event = power_json_next(&t->json);
         if (event == POWER_JSON_FAIL) return false;
-        if (event != POWER_JSON_KEY || !equal(t->json.value, cut ? "max_length" : "Fixed")) continue;
+        if (event != POWER_JSON_KEY || !equal(t->json.value, cut ? "max_length" : "Fixed"))
+            continue;
         uint64_t n;
         if (power_json_next(&t->json) != POWER_JSON_NUMBER || !power_tokenizer_number(t, &n))
             return false;
@@ -227,6 +228,8 @@ static bool reserve(struct power_tokenizer_json *t) {
     if (vocab->kind == POWER_VOCAB_UNIGRAM)
         t->scores = power_arena_alloc(&vocab->arena, vocab->info.n_tokens, sizeof *t->scores);
     vocab->exact_scores = t->scores;
+    vocab->in_model = power_arena_alloc(&vocab->arena, vocab->info.n_tokens, 1);
+    if (!vocab->in_model) return no_memory(t, vocab->info.n_tokens);
     bool scored = t->scores || vocab->kind != POWER_VOCAB_UNIGRAM;
     if (!t->blob || !t->added || !scored) return no_memory(t, t->blob_left);
     return true;

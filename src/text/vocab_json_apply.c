@@ -100,9 +100,9 @@ static bool apply_normalizer(struct power_tokenizer_json *t, const struct power_
     static const struct {
         const char *name;
         enum power_normal_kind kind;
-    } plain[] = {{"NFC", POWER_NORMAL_NFC},          {"NFD", POWER_NORMAL_NFD},
-                 {"NFKC", POWER_NORMAL_NFKC},        {"NFKD", POWER_NORMAL_NFKD},
-                 {"Lowercase", POWER_NORMAL_LOWER},  {"StripAccents", POWER_NORMAL_MARKS},
+    } plain[] = {{"NFC", POWER_NORMAL_NFC},         {"NFD", POWER_NORMAL_NFD},
+                 {"NFKC", POWER_NORMAL_NFKC},       {"NFKD", POWER_NORMAL_NFKD},
+                 {"Lowercase", POWER_NORMAL_LOWER}, {"StripAccents", POWER_NORMAL_MARKS},
                  {"Nmt", POWER_NORMAL_NMT}};
     if (equal(part->type, "Sequence")) return true;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
@@ -120,13 +120,15 @@ static bool apply_normalizer(struct power_tokenizer_json *t, const struct power_
     if (equal(part->type, "Prepend")) {
         if (is_escaped_space(part->prepend)) t->draft->vocab->info.add_space_prefix = true;
         return part->prepend.length == 0 ||
-               add_normal(t, part, (struct power_normal_step){.kind = POWER_NORMAL_PREPEND,
-                                                              .to = part->prepend});
+               add_normal(
+                   t, part,
+                   (struct power_normal_step){.kind = POWER_NORMAL_PREPEND, .to = part->prepend});
     }
     if (equal(part->type, "Strip"))
-        return add_normal(t, part, (struct power_normal_step){.kind = POWER_NORMAL_STRIP,
-                                                              .left = part->strip_left,
-                                                              .right = part->strip_right});
+        return add_normal(t, part,
+                          (struct power_normal_step){.kind = POWER_NORMAL_STRIP,
+                                                     .left = part->strip_left,
+                                                     .right = part->strip_right});
     return power_tokenizer_refuse(t, POWER_NORMALIZER, "", part->type);
 }
 
@@ -147,20 +149,19 @@ static bool behavior_of(struct power_tokenizer_json *t, const struct power_part 
 
 static bool add_stage(struct power_tokenizer_json *t, const struct power_part *part,
                       struct power_split_stage stage) {
-    return add_pre(t, part,
-                   (struct power_pre_step){.kind = POWER_PRE_STAGE, .stages = {stage}});
+    return add_pre(t, part, (struct power_pre_step){.kind = POWER_PRE_STAGE, .stages = {stage}});
 }
 
 static bool apply_split(struct power_tokenizer_json *t, const struct power_part *part) {
     struct power_split_stage stage;
     enum power_split_behavior behavior;
     if (!behavior_of(t, part, &behavior)) return false;
-    bool literal = !part->is_regex || (is_literal(part->pattern) &&
-                                       !power_split_stage_of(part->pattern, &stage));
+    bool literal = !part->is_regex ||
+                   (is_literal(part->pattern) && !power_split_stage_of(part->pattern, &stage));
     if (literal && part->pattern.length > 0 && !part->invert)
-        return add_pre(t, part, (struct power_pre_step){.kind = POWER_PRE_LITERAL,
-                                                        .behavior = behavior,
-                                                        .text = part->pattern});
+        return add_pre(t, part,
+                       (struct power_pre_step){
+                           .kind = POWER_PRE_LITERAL, .behavior = behavior, .text = part->pattern});
     bool isolated = behavior == POWER_SPLIT_ISOLATED && !part->invert;
     bool removed = behavior == POWER_SPLIT_REMOVED && part->invert; /* these match everything */
     if (literal || !power_split_stage_of(part->pattern, &stage))
@@ -216,9 +217,10 @@ static bool apply_pre_tokenizer(struct power_tokenizer_json *t, const struct pow
     if (equal(part->type, "Whitespace"))
         return add_pre(t, part, (struct power_pre_step){.kind = POWER_PRE_WORDS});
     if (equal(part->type, "CharDelimiterSplit") && part->pattern.length > 0)
-        return add_pre(t, part, (struct power_pre_step){.kind = POWER_PRE_LITERAL,
-                                                        .behavior = POWER_SPLIT_REMOVED,
-                                                        .text = part->pattern});
+        return add_pre(t, part,
+                       (struct power_pre_step){.kind = POWER_PRE_LITERAL,
+                                               .behavior = POWER_SPLIT_REMOVED,
+                                               .text = part->pattern});
     if (equal(part->type, "Digits"))
         return add_stage(t, part,
                          (struct power_split_stage){.kind = POWER_SPLIT_DIGITS,

@@ -31,6 +31,7 @@ static bool take_token(struct power_tokenizer_json *t, struct power_text kept, u
         power_tokenizer_count(t, id, kept.length);
         return true;
     }
+    vocab->in_model[id] = 1;
     if (vocab->spellings[id].bytes && power_text_equal(vocab->spellings[id], kept))
         return true; /* an added token, whose flags count */
     if (vocab->spellings[id].bytes)
@@ -128,7 +129,8 @@ static bool read_merges(struct power_tokenizer_json *t, enum power_json_event ev
 static bool check_absent(struct power_tokenizer_json *t, struct power_text key,
                          enum power_json_event event) {
     bool empty = event == POWER_JSON_STRING && t->json.value.length == 0;
-    bool zero = event == POWER_JSON_NUMBER && strspn(t->json.value.bytes, "0.") >= t->json.value.length;
+    bool zero =
+        event == POWER_JSON_NUMBER && strspn(t->json.value.bytes, "0.") >= t->json.value.length;
     if (event == POWER_JSON_NULL || event == POWER_JSON_FALSE || empty || zero) return true;
     return power_tokenizer_fail(t, POWER_UNSUPPORTED,
                                 "tokenizer.json: \"%s\" of the model is not supported", key);

@@ -2,7 +2,8 @@
 /* Job: reads normalizer, pre_tokenizer, post_processor and decoder of a tokenizer.json.
  * Input: their JSON. Output: parts, applied one by one (vocab_json_apply.c).
  * Threads: making one. Bounds: sequences nest at most four deep.
- * A field that is not known and not empty is refused: nothing is skipped that could change an id. */
+ * A field that is not known and not empty is refused: nothing is skipped that could change an id.
+ */
 #include "text/vocab_json.h"
 
 static bool equal(struct power_text a, const char *b) {
@@ -86,16 +87,11 @@ static struct power_text *text_field(struct power_part *part, struct power_text 
     struct {
         const char *name;
         struct power_text *field;
-    } fields[] = {{"type", &part->type},
-                  {"prepend", &part->prepend},
-                  {"content", &part->content},
-                  {"prepend_scheme", &part->scheme},
-                  {"behavior", &part->behavior},
-                  {"replacement", &part->replacement},
-                  {"delimiter", &part->pattern},
-                  {"precompiled_charsmap", &part->charsmap},
-                  {"prefix", &part->prefix},
-                  {"suffix", &part->suffix},
+    } fields[] = {{"type", &part->type},         {"prepend", &part->prepend},
+                  {"content", &part->content},   {"prepend_scheme", &part->scheme},
+                  {"behavior", &part->behavior}, {"replacement", &part->replacement},
+                  {"delimiter", &part->pattern}, {"precompiled_charsmap", &part->charsmap},
+                  {"prefix", &part->prefix},     {"suffix", &part->suffix},
                   {"str_rep", &part->unused}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         if (equal(key, fields[i].name)) return fields[i].field;

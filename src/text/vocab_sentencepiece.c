@@ -3,9 +3,9 @@
  * Input: untrusted bytes. Output: tables of the vocabulary.
  * Threads: making one. Bounds: two passes; no length is believed beyond the bytes that remain.
  * Fields: ModelProto {1 pieces, 2 trainer_spec, 3 normalizer_spec}; SentencePiece {1 piece, 2
- * score, 3 type}; TrainerSpec {3 model_type, 24 treat_whitespace_as_suffix, 35 byte_fallback, 40..43 ids
- * of unk, bos, eos, pad}; NormalizerSpec {1 name, 2 precompiled_charsmap, 3 add_dummy_prefix, 4
- * remove_extra_whitespaces, 5 escape_whitespaces}. */
+ * score, 3 type}; TrainerSpec {3 model_type, 24 treat_whitespace_as_suffix, 35
+ * byte_fallback, 40..43 ids of unk, bos, eos, pad}; NormalizerSpec {1 name, 2 precompiled_charsmap,
+ * 3 add_dummy_prefix, 4 remove_extra_whitespaces, 5 escape_whitespaces}. */
 #include "text/vocab_internal.h"
 
 #define WHAT "tokenizer.model"

@@ -38,8 +38,8 @@ bool power_vocab_add_normal(struct power_vocab *vocab, struct power_normal_step 
     if (step.kind == POWER_NORMAL_REPLACE && step.from.length == 0) return false;
     vocab->normal[vocab->n_normal++] = step;
     size_t growth = growth_of(&step);
-    vocab->most_growth = growth >= MOST_GROWTH / vocab->most_growth ? MOST_GROWTH
-                                                                    : growth * vocab->most_growth;
+    vocab->most_growth =
+        growth >= MOST_GROWTH / vocab->most_growth ? MOST_GROWTH : growth * vocab->most_growth;
     return true;
 }
 
@@ -51,15 +51,16 @@ bool power_vocab_add_bert(struct power_vocab *vocab, bool clean, bool cjk, bool 
                           bool lower) {
     return (!clean || add_kind(vocab, POWER_NORMAL_BERT_CLEAN)) &&
            (!cjk || add_kind(vocab, POWER_NORMAL_BERT_CJK)) &&
-           (!accents || (add_kind(vocab, POWER_NORMAL_NFD) &&
-                         add_kind(vocab, POWER_NORMAL_BERT_ACCENTS))) &&
+           (!accents ||
+            (add_kind(vocab, POWER_NORMAL_NFD) && add_kind(vocab, POWER_NORMAL_BERT_ACCENTS))) &&
            (!lower || add_kind(vocab, POWER_NORMAL_LOWER));
 }
 
 bool power_vocab_add_pre(struct power_vocab *vocab, struct power_pre_step step) {
     if (vocab->n_pre == POWER_MAX_PRE_STEPS) return false;
     for (unsigned i = 0; i < vocab->n_pre; i++) {
-        bool adds = vocab->pre[i].kind == POWER_PRE_METASPACE || vocab->pre[i].kind == POWER_PRE_PREFIX;
+        bool adds =
+            vocab->pre[i].kind == POWER_PRE_METASPACE || vocab->pre[i].kind == POWER_PRE_PREFIX;
         if (adds && (step.kind == POWER_PRE_METASPACE || step.kind == POWER_PRE_PREFIX))
             return false;
     }

@@ -135,11 +135,15 @@ def test_output():
 
 
 def test_others():
-    expect("tokenize", run("tokenize", text, "say b"), 0, '115\t"s"\n97\t"a"\n121\t"y"\n32\t" "\n98\t"b"\n')
+    expect("tokenize", run("tokenize", text, "say b"), 0, '115\t"s"\t0-1\n97\t"a"\t1-2\n121\t"y"\t2-3\n32\t" "\t3-4\n98\t"b"\t4-5\n')
+    expect("tokenize with two wishes", run("tokenize", text, "a", "--parse-special", "--no-parse-special"), 2, "", "both given")
+    expect("tokenize, unknown pre-tokenizer", run("tokenize", text, "a", "--pre", "no-such"), 1, "", "no-such")
+    expect("tokenize broken bytes", run("tokenize", text, b"a\xff\xc3"), 1, "", "byte 1")
+    expect("tokenize broken bytes, replaced", run("tokenize", text, b"a\xff\xc3", "--replace-invalid"), 0, re.compile(r'^97\t"a"\t0-1\n(\d+\t"\\x[0-9a-f]+"\t\d-\d\n){6}$'))
     expect("detokenize", run("tokenize", text, "-d", "275 276,71"), 0, "ABCDEFG\n")
     expect("detokenize a bad id", run("tokenize", text, "-d", "275 x"), 1, "", '"x" is not a token id')
     expect("detokenize beyond the vocabulary", run("tokenize", text, "-d", "99999999"), 1, "", "99999999, the vocabulary has")
-    expect("tokenize half a character", run("tokenize", text, "é"), 0, re.compile(r'"\\xc3"\n.*"\\xa9"\n$', re.S))
+    expect("tokenize half a character", run("tokenize", text, "é"), 0, re.compile(r'"\\xc3"\t0-1\n.*"\\xa9"\t1-2\n$', re.S))
     code, out, err = run("tokenize", text, "é", "--json")
     check("tokenize half a character --json", code == 0 and [t.get("bytes") for t in json.loads(out)] == [[195], [169]], (out, err))
     expect("context hint", run("run", llama, "--raw", "a long prompt", "--ctx", "2"), 1, "", "see --ctx")

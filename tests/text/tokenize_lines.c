@@ -40,7 +40,8 @@ static struct power_vocab *open_file(const char *path) {
                                     .container = POWER_CONTAINER_SAFETENSORS};
         if (ends_with(path, ".json")) made.tokenizer_json = (struct power_text){bytes, length};
         if (ends_with(path, ".model")) made.tokenizer_model = (struct power_text){bytes, length};
-        if (bytes && power_vocab_create(&power_default_allocator, &made, &vocab, &error)) vocab = NULL;
+        if (bytes && power_vocab_create(&power_default_allocator, &made, &vocab, &error))
+            vocab = NULL;
         free(bytes);
     } else {
         struct power_source_options options = {.use_mmap = true};
@@ -72,7 +73,7 @@ static void print_decoded(const struct power_vocab *vocab, const uint32_t *ids, 
 static void print_text(const struct power_vocab *vocab, struct power_text text, const char *flags) {
     size_t capacity = text.length * 4 + 16, count = 0;
     uint32_t *ids = malloc(capacity * sizeof *ids);
-    struct power_token_span *spans = malloc(capacity * sizeof *spans);
+    power_token_place *spans = malloc(capacity * sizeof *spans);
     struct power_tokenize_options options = {.parse_special = strchr(flags, 'p') != NULL,
                                              .add_special = strchr(flags, 'a') != NULL};
     if (strchr(flags, 's')) options.spans = spans;
