@@ -47,14 +47,14 @@ struct command {
 };
 
 /* A table put together from parts; zeroed at first, so that it always ends with ARG_END. */
-#define ARGS_MAX 64
+#define ARGS_MAX 96
 struct arg_table {
     struct arg list[ARGS_MAX + 1];
     size_t count;
 };
 void args_extend(struct arg_table *table, const struct arg *part, size_t count);
 
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CUT = 3, EXIT_INTERRUPTED = 130 };
 
 /* Returns -1 to go on, else the exit status (help was printed, or a line about the fault).
  * `positionals` has room for command->max_positionals. `--` ends options. */

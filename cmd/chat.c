@@ -75,13 +75,10 @@ static int say_full(const struct chat *c, size_t needed) {
 static int answer(struct chat *c, bool *out_kept_turn) {
     power_error error = {.offset = POWER_NO_OFFSET};
     power_generate_result result = {.struct_size = sizeof result};
-    char *text = NULL;
     uint32_t *ids = NULL;
-    size_t bytes = 0, count = 0, kept = 0;
+    size_t count = 0, kept = 0;
     *out_kept_turn = false;
-    int rc = render_messages(name, c->o.model, c->turns.list, c->turns.count, &text, &bytes);
-    if (rc < 0) rc = tokenize_text(name, c->o.model, text, bytes, 1, 1, &ids, &count);
-    free(text);
+    int rc = render_ids(name, c->o.model, c->turns.list, c->turns.count, &ids, &count);
     if (rc >= 0) return -1; /* said already; the question is taken back */
     if (count >= c->o.context) return free(ids), say_full(c, count);
     rc = keep_prefix(c, ids, count, &kept);
@@ -109,6 +106,8 @@ static int answer(struct chat *c, bool *out_kept_turn) {
     *out_kept_turn = c->answer_bytes != 0;
     if (*out_kept_turn && !turns_add(&c->turns, "assistant", c->answer, c->answer_bytes))
         return fail_text(name, "the conversation has too many turns");
+    if (!status && result.finish == POWER_FINISH_LENGTH)
+        fprintf(stderr, "the answer was cut at --max-tokens %u\n", c->g.max_tokens);
     if (!status && result.finish == POWER_FINISH_CONTEXT)
         return say_full(c, power_session_length(c->o.session));
     return -1;

@@ -213,6 +213,12 @@ static int apply_lists(const char *command, const struct sampling_args *s,
     g->sampling.n_biases = s->biases.count;
     g->stop_ids = lists->stop_ids;
     g->n_stop_ids = s->stop_ids.count;
+    for (size_t i = 0; i < s->stops.count; i++) {
+        if (!*s->stops.items[i]) return fail_text(command, "--stop is empty"), EXIT_USAGE;
+        lists->stops[i] = (power_stop_text){s->stops.items[i], strlen(s->stops.items[i])};
+    }
+    g->stops = lists->stops;
+    g->n_stops = s->stops.count;
     return -1;
 }
 
@@ -313,6 +319,34 @@ int render_messages(const char *command, const power_model *model, const power_m
 }
 
 /* ---- output ---- */
+int render_ids(const char *command, const power_model *model, const power_message *messages,
+               size_t count, uint32_t **out, size_t *out_count) {
+    power_error error = {.offset = POWER_NO_OFFSET};
+    power_render_options options;
+    power_status status = POWER_NO_MEMORY;
+    uint32_t *ids = NULL;
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < count; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s}", "role", messages[i].role, "content",
+                                              messages[i].content));
+    char *json = list && json_array_size(list) == count ? json_dumps(list, 0) : NULL;
+    json_decref(list);
+    if (!json) return fail_text(command, "the messages are not UTF-8 or too large");
+    power_render_options_init(&options);
+    options.messages_json = json;
+    for (size_t capacity = 1024; (ids = malloc(capacity * sizeof *ids)); capacity = *out_count) {
+        *out_count = 0;
+        status = power_render_tokens(model, &options, ids, capacity, out_count, &error);
+        if (status != POWER_LIMIT || *out_count <= capacity) break;
+        free(ids);
+    }
+    free(json);
+    if (!ids) return fail_text(command, "out of memory for the prompt");
+    if (status) return free(ids), fail_with(command, &error);
+    *out = ids;
+    return -1;
+}
+
 
 static int output_errno; /* of the first write that failed */
 
@@ -354,6 +388,13 @@ json_t *json_text(const char *bytes, size_t length) {
     return value;
 }
 
+json_t *json_bytes(const char *bytes, size_t length) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < length; i++)
+        json_array_append_new(list, json_integer((unsigned char)bytes[i]));
+    return list;
+}
+
 int print_json(const char *command, json_t *value) {
     char *text = value ? json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(value);
@@ -361,6 +402,20 @@ int print_json(const char *command, json_t *value) {
     bool written = write_out(text, strlen(text)) && write_out("\n", 1);
     free(text);
     return written ? EXIT_OK : write_failed(command);
+}
+
+const char *finish_text(power_finish finish) {
+    switch (finish) {
+    case POWER_FINISH_STOP:
+        return "stop";
+    case POWER_FINISH_LENGTH:
+        return "length";
+    case POWER_FINISH_CONTEXT:
+        return "context";
+    case POWER_FINISH_CALLBACK:
+        return "callback";
+    }
+    return "?";
 }
 
 bool use_colour(void) {

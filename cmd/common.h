@@ -45,7 +45,7 @@ struct sampling_args {
     float temperature, top_p, min_p, repetition, presence, frequency;
     uint32_t top_k, max_tokens;
     const char *seed;
-    struct arg_list biases, stop_ids;
+    struct arg_list biases, stop_ids, stops;
     int ignore_end, special;
 };
 void sampling_args_init(struct sampling_args *s);
@@ -54,10 +54,29 @@ void add_sampling_args(struct arg_table *table, struct sampling_args *s);
 struct sampling_lists {
     power_bias biases[ARG_LIST_MAX];
     uint32_t stop_ids[ARG_LIST_MAX];
+    power_stop_text stops[ARG_LIST_MAX];
 };
 /* Fills the sampling part of `g`: the file's defaults, then what was given. */
 int apply_sampling(const char *command, const struct sampling_args *s, const power_model *model,
                    struct sampling_lists *lists, power_generate_options *g);
+
+/* ---- constraint ---- */
+struct constraint_args {
+    const char *schema, *grammar, *regex, *space, *after;
+    struct arg_list choices;
+    uint32_t any_depth, leading_space;
+    int any_order;
+};
+void add_constraint_args(struct arg_table *table, struct constraint_args *c);
+/* Right after parsing: -1, or a usage error. */
+int check_constraint_args(const char *command, const struct constraint_args *c);
+bool has_constraint(const struct constraint_args *c);
+/* Compiles what was given, if anything, into *out; the caller closes it. */
+int open_constraint(const char *command, const struct constraint_args *c, power_model *model,
+                    power_constraint **out);
+/* What ends the reasoning that a rendered prompt makes a model begin with; false: it does not. */
+bool reasoning_end(const char *chat_template, const char *prompt, size_t prompt_bytes, char *out,
+                   size_t capacity);
 
 /* ---- text ---- */
 /* A whole file ("-": stdin) as NUL-terminated bytes; the caller frees. Returns -1 or an exit
@@ -66,7 +85,11 @@ int read_text(const char *command, const char *path, char **out, size_t *out_byt
 /* Ids of a text; the caller frees. */
 int tokenize_text(const char *command, const power_model *model, const char *text, size_t bytes,
                   int add_special, int parse_special, uint32_t **out, size_t *out_count);
-/* Renders messages with the model's template; the caller frees. */
+/* Renders messages with the model's template, as ids: what the messages spell stays plain text. The
+ * caller frees. */
+int render_ids(const char *command, const power_model *model, const power_message *messages,
+               size_t count, uint32_t **out, size_t *out_count);
+/* The text of the same, to look at; the caller frees. */
 int render_messages(const char *command, const power_model *model, const power_message *messages,
                     size_t count, char **out, size_t *out_bytes);
 
@@ -81,7 +104,10 @@ int fail_with(const char *command, const power_error *error);
 int fail_text(const char *command, const char *format, ...) POWER_PRINTF(2, 3);
 /* Pretty JSON with a newline; frees the value. Returns an exit status. */
 int print_json(const char *command, json_t *value);
-json_t *json_text(const char *bytes, size_t length); /* broken UTF-8 becomes U+FFFD */
+/* "stop", "length", "context", "callback" */
+const char *finish_text(power_finish finish);
+json_t *json_text(const char *bytes, size_t length);  /* broken UTF-8 becomes U+FFFD */
+json_t *json_bytes(const char *bytes, size_t length); /* a list of numbers */
 bool use_colour(void);
 /* Progress of loading on a terminal; nothing elsewhere. */
 int show_progress(void *context, double done);
@@ -98,6 +124,7 @@ int command_chat(int argc, char **argv);
 int command_perplexity(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_tokenize(int argc, char **argv);
+int command_template(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 

@@ -19,6 +19,7 @@ static const struct entry entries[] = {
     {"perplexity", "how well a model predicts a text", command_perplexity},
     {"show", "what a model file holds and needs", command_show},
     {"tokenize", "text to token ids and back", command_tokenize},
+    {"template", "messages to the text a chat template makes", command_template},
     {"bench", "prefill and decode rates of this machine", command_bench},
     {"doctor", "what this build and machine can do", command_doctor},
 };
@@ -31,7 +32,8 @@ static void print_help(void) {
         printf("  %-12s %s\n", entries[i].name, entries[i].summary);
     printf("\n  --help       this text; power COMMAND --help explains a command\n"
            "  --version    the version\n\n"
-           "exit status: 0 done, 1 failure, 2 wrong usage, 130 interrupted\n"
+           "exit status: 0 done, 1 failure, 2 wrong usage, 3 a constrained answer was cut,\n"
+           "130 interrupted\n"
            "example: power run model.gguf \"Why is the sky blue?\"\n");
 }
 

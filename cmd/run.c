@@ -16,18 +16,22 @@ static const char name[] = "run";
 struct run {
     struct model_args m;
     struct sampling_args s;
+    struct constraint_args c;
     const char *file, *system;
     int raw, stats, json;
+    uint32_t top_logprobs; /* UINT32_MAX: no log probabilities */
     const char *prompt;
     char *text; /* owned prompt text */
     size_t text_bytes;
     struct opened o;
+    power_constraint *constraint;
+    char after[64]; /* the text after which the constraint begins, empty: at once */
     uint32_t *ids;
     size_t n_ids;
     bool collect; /* --json: the answer is kept, not streamed */
     char *answer;
     size_t answer_bytes, answer_capacity;
-    json_t *output_ids;
+    json_t *output_ids, *tokens;
 };
 
 static int take_prompt(struct run *r, size_t count, const char **positionals) {
@@ -68,16 +72,42 @@ static int encode_prompt(struct run *r) {
     char *rendered = NULL;
     size_t bytes = 0;
     int rc = render_messages(name, r->o.model, messages, n, &rendered, &bytes);
-    if (rc < 0) rc = tokenize_text(name, r->o.model, rendered, bytes, 1, 1, &r->ids, &r->n_ids);
+    if (rc < 0 && r->constraint && !r->c.after)
+        reasoning_end(info.chat_template, rendered, bytes, r->after, sizeof r->after);
+    if (rc < 0) rc = render_ids(name, r->o.model, messages, n, &r->ids, &r->n_ids);
     free(rendered);
     return rc;
+}
+
+static json_t *alternatives(const struct run *r, const power_delta *delta) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < delta->n_top; i++) {
+        const power_top_logprob *top = &delta->top[i];
+        const char *bytes = "";
+        size_t length = 0;
+        power_error ignored;
+        if (power_token_bytes(r->o.model, top->id, &bytes, &length, &ignored)) length = 0;
+        json_array_append_new(list,
+                              json_pack("{s:I,s:f,s:o}", "id", (json_int_t)top->id, "logprob",
+                                        (double)top->logprob, "bytes", json_bytes(bytes, length)));
+    }
+    return list;
+}
+
+static void keep_token(struct run *r, const power_delta *delta) {
+    json_array_append_new(r->output_ids, json_integer(delta->id));
+    if (!r->tokens) return;
+    json_array_append_new(r->tokens, json_pack("{s:I,s:f,s:o,s:I,s:o}", "id", (json_int_t)delta->id,
+                                               "logprob", (double)delta->logprob, "bytes",
+                                               json_bytes(delta->token_bytes, delta->n_token_bytes),
+                                               "text_offset", (json_int_t)delta->text_offset, "top",
+                                               alternatives(r, delta)));
 }
 
 static int on_delta(void *context, const power_delta *delta) {
     struct run *r = context;
     if (!r->collect) return !write_out(delta->text, delta->text_bytes);
-    if (delta->id != UINT32_MAX) /* else the rest of a broken character, which is no token */
-        json_array_append_new(r->output_ids, json_integer(delta->id));
+    if (delta->id != UINT32_MAX) keep_token(r, delta); /* else text that was held back */
     if (r->answer_bytes + delta->text_bytes > r->answer_capacity) {
         size_t capacity = 2 * (r->answer_bytes + delta->text_bytes) + 4096;
         char *more = realloc(r->answer, capacity);
@@ -94,27 +124,14 @@ static double rate(uint64_t tokens, uint64_t ns) {
     return ns ? (double)tokens * 1e9 / (double)ns : 0.0;
 }
 
-static const char *finish_text(power_finish finish) {
-    switch (finish) {
-    case POWER_FINISH_STOP:
-        return "stop";
-    case POWER_FINISH_LENGTH:
-        return "length";
-    case POWER_FINISH_CONTEXT:
-        return "context";
-    case POWER_FINISH_CALLBACK:
-        return "callback";
-    }
-    return "?";
-}
-
 static void print_stats(const power_generate_result *g) {
     fprintf(stderr,
             "\n%u prompt tokens at %.1f tokens/s, %u answer tokens at %.1f tokens/s, "
-            "TTFT %.0f ms, peak memory %.0f MiB\n",
+            "TTFT %.0f ms, peak memory %.0f MiB, finish: %s\n",
             g->prompt_tokens, rate(g->prompt_tokens, g->prefill_ns), g->output_tokens,
             rate(g->output_tokens ? g->output_tokens - 1 : 0, g->decode_ns),
-            (double)g->first_token_ns * 1e-6, (double)power_memory_peak() / 1048576.0);
+            (double)g->first_token_ns * 1e-6, (double)power_memory_peak() / 1048576.0,
+            finish_text(g->finish));
 }
 
 static int finish(struct run *r, const power_generate_result *g, uint64_t seed) {
@@ -135,8 +152,11 @@ static int finish(struct run *r, const power_generate_result *g, uint64_t seed) 
     if (!write_out("\n", 1)) return write_failed(name);
     if (g->finish == POWER_FINISH_CONTEXT)
         fprintf(stderr, "power run: the context of %u tokens is full (see --ctx)\n", r->o.context);
-    if (r->stats) print_stats(g);
-    return EXIT_OK;
+    if (cut)
+        fprintf(stderr, "power run: the constrained answer was cut (finish: %s)\n",
+                finish_text(g->finish));
+    if (r->stats && !r->json) print_stats(g);
+    return rc == EXIT_OK && cut ? EXIT_CUT : rc;
 }
 
 static int generate(struct run *r) {
@@ -151,6 +171,10 @@ static int generate(struct run *r) {
     g.n_ids = r->n_ids;
     g.on_delta = on_delta;
     g.context = r;
+    g.constraint = r->constraint;
+    if (r->constraint && r->c.after) g.constraint_after = r->c.after;
+    if (r->after[0]) g.constraint_after = r->after;
+    if (r->tokens) g.n_top_logprobs = r->top_logprobs;
     if (power_generate(r->o.session, &g, &result, &error)) {
         rc = write_failed(name);
         if (rc >= 0) return rc;
@@ -171,7 +195,7 @@ int command_run(int argc, char **argv) {
         "power run model.gguf --temperature 0 \"Name three primes.\"",
         1,
         2};
-    struct run r = {0};
+    struct run r = {.top_logprobs = UINT32_MAX};
     model_args_init(&r.m);
     sampling_args_init(&r.s);
     struct arg_table table = {0};
@@ -182,28 +206,42 @@ int command_run(int argc, char **argv) {
         {ARG_TEXT, "system", 's', "TEXT", "system message", &r.system, 0, 0},
         {ARG_FLAG, "raw", 0, NULL,
          "no chat template: the model continues the text (always, if it has none)", &r.raw, 0, 0}};
-    const struct arg last[] = {{ARG_GROUP, NULL, 0, NULL, "output", NULL, 0, 0},
-                               {ARG_FLAG, "stats", 0, NULL,
-                                "rates, time to first token and memory on stderr", &r.stats, 0, 0},
-                               {ARG_FLAG, "json", 0, NULL,
-                                "one JSON object at the end instead of the stream", &r.json, 0, 0}};
+    const struct arg last[] = {
+        {ARG_GROUP, NULL, 0, NULL, "output", NULL, 0, 0},
+        {ARG_FLAG, "stats", 0, NULL, "rates, time to first token and memory on stderr", &r.stats, 0,
+         0},
+        {ARG_FLAG, "json", 0, NULL, "one JSON object at the end instead of the stream", &r.json, 0,
+         0},
+        {ARG_U32, "logprobs", 0, "N",
+         "with --json: raw log probabilities of the tokens and of the N best", &r.top_logprobs, 0,
+         POWER_MAX_TOP_LOGPROBS}};
     args_extend(&table, first, sizeof first / sizeof first[0]);
     add_model_args(&table, &r.m, CTX_HELP);
     add_sampling_args(&table, &r.s);
+    add_constraint_args(&table, &r.c);
     args_extend(&table, last, sizeof last / sizeof last[0]);
     const char *positionals[2];
     size_t count = 0;
     int rc = args_parse(&command, table.list, argc, argv, positionals, &count);
+    if (rc < 0) rc = check_constraint_args(name, &r.c);
+    if (rc < 0 && r.top_logprobs != UINT32_MAX && !r.json) {
+        fail_text(name, "--logprobs needs --json");
+        rc = EXIT_USAGE;
+    }
     if (rc >= 0) return rc;
     r.collect = r.json != 0;
     r.output_ids = json_array();
+    if (r.top_logprobs != UINT32_MAX) r.tokens = json_array();
     rc = take_prompt(&r, count, positionals);
     if (rc < 0) rc = open_model(name, &r.m, positionals[0], false, &r.o);
+    if (rc < 0) rc = open_constraint(name, &r.c, r.o.model, &r.constraint);
     if (rc < 0) rc = encode_prompt(&r);
     if (rc < 0) rc = open_session(name, &r.m, 0, &r.o);
     if (rc < 0) rc = generate(&r);
+    power_constraint_close(r.constraint);
     close_all(&r.o);
     json_decref(r.output_ids);
+    json_decref(r.tokens);
     free(r.answer);
     free(r.ids);
     free(r.text);

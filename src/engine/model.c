@@ -4,7 +4,6 @@
  * Threads: one opens. Bounds: those of the parts; the order frees nothing twice. */
 #include "engine/model.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,52 +45,6 @@ static power_status keep_names(struct power_model *model, power_error *error) {
     return status;
 }
 
-/* tokenizer_config.json: "chat_template" is a text, or a list of named ones. */
-static power_status keep_config_template(struct power_model *model, const char **out,
-                                         power_error *error) {
-    struct power_text json = model->source->tokenizer_config_json;
-    if (json.length == 0) return POWER_OK;
-    json_t *root = json_loadb(json.bytes, json.length, 0, NULL);
-    json_t *found = json_object_get(root, "chat_template");
-    size_t index;
-    json_t *entry;
-    json_array_foreach(found, index, entry) {
-        const char *name = json_string_value(json_object_get(entry, "name"));
-        if (!name || strcmp(name, "default") != 0) continue;
-        found = json_object_get(entry, "template");
-        break;
-    }
-    power_status status = keep(model, power_text_of(json_string_value(found)), out, error);
-    json_decref(root);
-    return status;
-}
-
-/* A template that does not compile is not this model's end: only rendering fails. */
-static power_status open_template(struct power_model *model, power_error *error) {
-    const char *text = NULL;
-    power_status status = keep_meta(model, "tokenizer.chat_template", &text, error);
-    if (status == POWER_OK && !text) {
-        status = keep(model, model->source->chat_template_file, &text, error);
-    }
-    if (status == POWER_OK && !text) status = keep_config_template(model, &text, error);
-    if (status != POWER_OK) return status;
-    if (!text || !*text) {
-        power_fail(&model->template_error, POWER_NOT_FOUND, "the model has no chat template");
-        return POWER_OK;
-    }
-    model->chat_template = text;
-    model->template_text = power_text_of(text);
-    status = power_template_compile(model->host.allocator, model->template_text, &model->template,
-                                    &model->template_error);
-    if (status == POWER_OK) return POWER_OK;
-    if (status == POWER_NO_MEMORY) {
-        if (error) *error = model->template_error;
-        return status;
-    }
-    power_model_log(model, POWER_LOG_WARNING, "chat template", model->template_error.message);
-    return POWER_OK;
-}
-
 /* With metadata_only a vocabulary or hyperparameters that cannot be had are told when asked for. */
 static power_status forgive(const struct power_model *model, power_status status,
                             const power_error *found, power_error *error) {
@@ -114,7 +67,7 @@ static power_status open_text(struct power_model *model, power_error *error) {
     status = keep_meta(model, "general.architecture", &model->architecture, error);
     if (status == POWER_OK) status = keep_meta(model, "general.name", &model->name, error);
     if (status == POWER_OK) status = keep_names(model, error);
-    return status == POWER_OK ? open_template(model, error) : status;
+    return status == POWER_OK ? power_model_open_templates(model, error) : status;
 }
 
 power_status power_model_open_weights(struct power_model *model, power_error *error) {
@@ -216,7 +169,7 @@ void power_model_destroy(struct power_model *model) {
     power_graph_destroy_internal(model->first_graph);
     power_weights_destroy(model->weights);
     if (model->weights_taken) power_budget_give(model->host.budget, model->weights_taken);
-    power_template_destroy(model->template);
+    power_model_close_templates(model);
     power_token_trie_destroy(model->trie);
     power_vocab_destroy(model->vocab);
     power_source_close(model->source);

@@ -46,6 +46,13 @@ struct power_model_digest {
     char expected[65];
 };
 
+/* A chat template of the model. */
+struct power_model_template {
+    const char *name, *text;
+    struct power_template *compiled; /* NULL: error says why */
+    power_error error;
+};
+
 struct power_model {
     _Atomic(uint32_t) holders; /* its caller, sessions, constraints */
     struct power_model_host host;
@@ -56,9 +63,8 @@ struct power_model {
     struct power_hparams hparams;
     bool has_hparams;
     power_error hparams_error;
-    struct power_text template_text; /* empty: none */
-    struct power_template *template; /* NULL: template_error says why */
-    power_error template_error;
+    struct power_model_template *templates; /* model_templates.c */
+    uint32_t n_templates;
     struct power_arena arena; /* texts of the public info */
     const char *architecture, *name, *chat_template;
     const char **tensor_names; /* [n_tensors] */
@@ -137,5 +143,14 @@ power_status power_saved_open(struct power_model *model, const struct power_engi
                               power_error *error) POWER_MUST_USE;
 /* Ids of a checked saved state. */
 void power_saved_ids(const struct power_saved *saved, const unsigned char *bytes, uint32_t *out);
+
+/* model_templates.c. Names: "default" for the plain one, else as the files say. */
+power_status power_model_open_templates(struct power_model *model,
+                                        power_error *error) POWER_MUST_USE;
+void power_model_close_templates(struct power_model *model);
+/* `name`, or by the rule: "tool_use" where there is one and tools are given, else "default". */
+power_status power_model_choose_template(const struct power_model *model, const char *name,
+                                         bool tools, const struct power_template **out,
+                                         power_error *error) POWER_MUST_USE;
 
 #endif

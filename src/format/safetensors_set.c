@@ -18,7 +18,7 @@ enum {
     INDEX_MAX = 64 << 20,
     SMALL_MAX = 4 << 20,
     TOKENIZER_MAX = 256 << 20,
-    N_COMPANIONS = 6,
+    N_COMPANIONS = 8,
     MAPPING_MIN = 7 /* the shortest entry of a weight map: "":"", and a comma */
 };
 
@@ -61,6 +61,8 @@ static power_status load_companions(struct power_source *s, const char *folder,
         {"generation_config.json", SMALL_MAX, &s->generation_config_json},
         {"tokenizer.model", TOKENIZER_MAX, &s->tokenizer_model},
         {"chat_template.jinja", SMALL_MAX, &s->chat_template_file},
+        {"additional_chat_templates/tool_use.jinja", SMALL_MAX, &s->tool_template_file},
+        {"additional_chat_templates/rag.jinja", SMALL_MAX, &s->rag_template_file},
     };
     own->companion_names = power_arena_alloc(&s->arena, N_COMPANIONS, sizeof(struct power_text));
     own->companion_texts = power_arena_alloc(&s->arena, N_COMPANIONS, sizeof(struct power_text));

@@ -84,6 +84,7 @@ struct power_source {
      * file. */
     struct power_text config_json, tokenizer_json, tokenizer_config_json, generation_config_json;
     struct power_text tokenizer_model, chat_template_file;
+    struct power_text tool_template_file, rag_template_file; /* additional_chat_templates/ */
 };
 
 struct power_source_options {

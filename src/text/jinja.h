@@ -460,9 +460,9 @@ bool power_jinja_escape(struct jinja_render *r, struct jinja_value v, struct jin
 /* jinja_json.c */
 bool power_jinja_tojson(struct jinja_render *r, const struct jinja_args *args,
                         struct jinja_value *out);
-/* `own`: its texts count as the model's own, not as given. */
-bool power_jinja_from_json(struct jinja_render *r, struct power_text text, bool own,
-                           struct jinja_dict **out);
+/* `what` names the text in messages; `own`: its texts count as the model's own, not as given. */
+bool power_jinja_from_json(struct jinja_render *r, struct power_text text, const char *what,
+                           bool own, struct jinja_value *out);
 
 /* jinja_eval.c */
 bool power_jinja_eval(struct jinja_render *r, const struct jinja_node *node,
@@ -542,6 +542,8 @@ size_t power_jinja_offset(struct power_text text, size_t code_points);
 bool power_jinja_slice(struct jinja_render *r, struct jinja_value v, struct jinja_value start,
                        struct jinja_value stop, struct jinja_value step, struct jinja_value *out);
 enum jinja_case { CASE_UPPER, CASE_LOWER, CASE_TITLE, CASE_CAPITALIZE, CASE_SWAP, CASE_FOLD };
+/* Up to three code points, 0 behind the last; NULL for what maps to one. jinja_case.c */
+const uint16_t *power_jinja_special_case(uint32_t code, enum jinja_case how);
 bool power_jinja_case(struct jinja_render *r, struct power_text text, enum jinja_case how,
                       struct jinja_value *out);
 bool power_jinja_is_space(uint32_t code);

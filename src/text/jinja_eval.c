@@ -135,8 +135,12 @@ static bool key_name(struct jinja_render *r, struct jinja_value key, struct powe
 
 bool power_jinja_get_attribute(struct jinja_render *r, struct jinja_value v, struct power_text name,
                                struct jinja_value *out) {
-    bool found;
-    if (v.type == JINJA_UNDEFINED) return power_jinja_raise_undefined(r, v);
+    bool found, unsafe;
+    if (v.type == JINJA_UNDEFINED) { /* it has some of its own, which the sandbox refuses */
+        (void)power_jinja_method_find(v, name, &unsafe);
+        return unsafe ? power_jinja_undefined(r, name, &v, true, out)
+                      : power_jinja_raise_undefined(r, v);
+    }
     if (!attribute(r, v, name, out, &found)) return false;
     if (found) return true;
     if (!item(r, v, power_jinja_borrow(name), out, &found)) return false;

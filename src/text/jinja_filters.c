@@ -2,6 +2,8 @@
 /* Job: the table of filters; those on single values.
  * Input: arguments, the filtered value first. Output: a value.
  * Threads: one per rendering. Bounds: constant but for what they call. */
+#include <string.h>
+
 #include "text/jinja_filters.h"
 #include "text/utf8.h"
 
@@ -93,11 +95,35 @@ int power_jinja_filter_find(struct power_text name) {
     return -1;
 }
 
+/* Filters that only begin to work when their result is walked. */
+static bool is_lazy(const char *name) {
+    static const char *const lazy[] = {"map",        "select", "selectattr", "reject",
+                                       "rejectattr", "unique", "batch",      "slice"};
+    for (size_t i = 0; i < sizeof lazy / sizeof *lazy; i++) {
+        if (strcmp(name, lazy[i]) == 0) return true;
+    }
+    return false;
+}
+
+/* The result raises when it is walked. */
+static bool keep_fault(struct jinja_render *r, struct jinja_value *out) {
+    static const char unknown[] = "a filter failed";
+    r->status = POWER_OK;
+    struct jinja_list *list = power_jinja_list(r, JINJA_ITERATOR, 0);
+    if (!list) return false;
+    const char *words = r->error ? strstr(r->error->message, ": ") : NULL;
+    list->fault = words ? power_arena_text(&r->arena, words + 2, strlen(words + 2)) : unknown;
+    if (!list->fault) return power_jinja_no_memory(r);
+    *out = power_jinja_of_list(list);
+    return true;
+}
+
 bool power_jinja_filter(struct jinja_render *r, int id, const struct jinja_args *args,
                         struct jinja_value *out) {
     if (id < 0)
         return power_jinja_raise(r, POWER_INVALID, "no filter named \"%s\"",
                                  r->at ? power_quote(r->at->text.bytes, r->at->text.length).text
                                        : "");
-    return filters[id].fn(r, args, out);
+    if (filters[id].fn(r, args, out)) return true;
+    return r->status == POWER_INVALID && is_lazy(filters[id].name) && keep_fault(r, out);
 }

@@ -34,7 +34,7 @@ static bool read_number(struct builder *b, struct jinja_value *out) {
         return power_jinja_whole_parse(
             b->r, (struct power_text){n.bytes + negative, n.length - negative}, 10, negative, out);
     if (!power_jinja_parse_double(n, &f))
-        return power_jinja_raise(b->r, POWER_LIMIT, "variables: number \"%s\" is too long",
+        return power_jinja_raise(b->r, POWER_LIMIT, "%s: number \"%s\" is too long", b->json.what,
                                  power_quote(n.bytes, n.length).text);
     *out = power_jinja_float(f);
     return true;
@@ -96,19 +96,14 @@ static bool read_value(struct builder *b, enum power_json_event event, struct ji
     }
 }
 
-bool power_jinja_from_json(struct jinja_render *r, struct power_text text, bool own,
-                           struct jinja_dict **out) {
+bool power_jinja_from_json(struct jinja_render *r, struct power_text text, const char *what,
+                           bool own, struct jinja_value *out) {
     struct builder b = {.r = r, .own = own};
-    struct jinja_value v;
-    power_json_init(&b.json, r->arena.allocator, text, "variables", r->error);
-    bool ok = read_value(&b, power_json_next(&b.json), &v);
+    power_json_init(&b.json, r->arena.allocator, text, what, r->error);
+    bool ok = read_value(&b, power_json_next(&b.json), out);
     if (ok && power_json_next(&b.json) != POWER_JSON_END) ok = json_failed(&b);
     power_json_finish(&b.json);
-    if (!ok) return false;
-    if (v.type != JINJA_DICT)
-        return power_jinja_raise(r, POWER_INVALID, "variables are not a JSON object");
-    *out = v.as.dict;
-    return true;
+    return ok;
 }
 
 /* ---- writing ---- */

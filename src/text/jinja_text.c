@@ -115,22 +115,68 @@ static int case_of(uint32_t code) {
     return category == UTF8PROC_CATEGORY_LT ? 3 : 0;
 }
 
-static bool put_upper(struct jinja_render *r, struct jinja_buffer *out, struct power_text from,
-                      uint32_t code, bool title) {
-    char bytes[4];
-    if (code == 0xDF)
-        return power_jinja_put_like(r, out, title ? POWER_TEXT("Ss") : POWER_TEXT("SS"), from);
-    utf8proc_int32_t c = (utf8proc_int32_t)code;
-    size_t n = power_utf8_put((uint32_t)(title ? utf8proc_totitle(c) : utf8proc_toupper(c)), bytes);
-    return power_jinja_put_like(r, out, (struct power_text){bytes, n}, from);
+/* Marks that stand in a word without being letters of it (Case_Ignorable). */
+static bool ignorable(uint32_t code) {
+    utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)code);
+    return c == UTF8PROC_CATEGORY_MN || c == UTF8PROC_CATEGORY_ME || c == UTF8PROC_CATEGORY_CF ||
+           c == UTF8PROC_CATEGORY_LM || c == UTF8PROC_CATEGORY_SK || code == '\'' || code == '.' ||
+           code == ':' || code == 0xB7 || code == 0x2018 || code == 0x2019 || code == 0x2024 ||
+           code == 0x2027;
 }
 
-static bool put_lower(struct jinja_render *r, struct jinja_buffer *out, struct power_text from,
-                      uint32_t code, bool fold) {
-    char bytes[4];
-    if (code == 0xDF && fold) return power_jinja_put_like(r, out, POWER_TEXT("ss"), from);
-    if (code == 0x130) return power_jinja_put_like(r, out, POWER_TEXT("i\xCC\x87"), from);
-    size_t n = power_utf8_put((uint32_t)utf8proc_tolower((utf8proc_int32_t)code), bytes);
+static bool cased_letter(uint32_t code) {
+    return case_of(code) != 0 || (power_class_of(code) & (POWER_CLASS_UPPER | POWER_CLASS_LOWER));
+}
+
+/* Simple case folding of one character to one. */
+static utf8proc_int32_t fold_one(utf8proc_int32_t code) {
+    utf8proc_int32_t folded[4];
+    utf8proc_ssize_t n = utf8proc_decompose_char(code, folded, 4, UTF8PROC_CASEFOLD, NULL);
+    return n == 1 ? folded[0] : utf8proc_tolower(code);
+}
+
+/* A capital sigma ends a word: letters before it and none behind, ignorable marks aside. */
+static bool final_sigma(struct power_text text, size_t at) {
+    size_t length, before = at;
+    bool letter = false;
+    while (before > 0 && !letter) {
+        do {
+            before--;
+        } while (before > 0 && ((unsigned char)text.bytes[before] & 0xC0) == 0x80);
+        uint32_t code = power_utf8_get(text, before, &length, NULL);
+        if (ignorable(code)) continue;
+        letter = cased_letter(code);
+        if (!letter) return false;
+    }
+    (void)power_utf8_get(text, at, &length, NULL);
+    for (at += length; letter && at < text.length; at += length) {
+        uint32_t code = power_utf8_get(text, at, &length, NULL);
+        if (!ignorable(code)) return !cased_letter(code);
+    }
+    return letter;
+}
+
+static bool put_case(struct jinja_render *r, struct jinja_buffer *out, struct power_text text,
+                     size_t at, size_t length, enum jinja_case how) {
+    const struct power_text from = {text.bytes + at, length};
+    uint32_t code = power_utf8_get(text, at, &length, NULL);
+    utf8proc_int32_t c = (utf8proc_int32_t)code;
+    const uint16_t *special = power_jinja_special_case(code, how);
+    char bytes[12];
+    size_t n = 0;
+    for (size_t i = 0; special && i < 3 && special[i]; i++)
+        n += power_utf8_put(special[i], bytes + n);
+    if (!special) {
+        if (how == CASE_UPPER)
+            c = utf8proc_toupper(c);
+        else if (how == CASE_TITLE)
+            c = utf8proc_totitle(c);
+        else if (how == CASE_FOLD)
+            c = fold_one(c);
+        else
+            c = code == 0x3A3 && final_sigma(text, at) ? 0x3C2 : utf8proc_tolower(c);
+        n = power_utf8_put((uint32_t)c, bytes);
+    }
     return power_jinja_put_like(r, out, (struct power_text){bytes, n}, from);
 }
 
@@ -145,14 +191,12 @@ bool power_jinja_case(struct jinja_render *r, struct power_text text, enum jinja
         bool upper = how == CASE_UPPER || (how == CASE_SWAP && kind == 1) ||
                      ((how == CASE_TITLE || how == CASE_CAPITALIZE) && !inside);
         bool keep = how == CASE_SWAP && kind == 0;
+        enum jinja_case one = how == CASE_FOLD ? CASE_FOLD : CASE_LOWER;
+        if (upper) one = how == CASE_TITLE || how == CASE_CAPITALIZE ? CASE_TITLE : CASE_UPPER;
         if (keep)
             ok = power_jinja_put(r, &buffer, (struct power_text){text.bytes + at, length});
-        else if (upper)
-            ok = put_upper(r, &buffer, (struct power_text){text.bytes + at, length}, code,
-                           how == CASE_TITLE || how == CASE_CAPITALIZE);
         else
-            ok = put_lower(r, &buffer, (struct power_text){text.bytes + at, length}, code,
-                           how == CASE_FOLD);
+            ok = put_case(r, &buffer, text, at, length, one);
         inside = how == CASE_CAPITALIZE || kind != 0;
     }
     return power_jinja_finish_text(r, &buffer, ok, out);

@@ -6,8 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define POWER_JINJA_BODIES
-#include "text/jinja.h"
+#include "text/template_internal.h"
 
 #define DEFAULT_STEPS 10000000u
 #define DEFAULT_OUTPUT ((size_t)16 << 20)
@@ -78,49 +77,6 @@ void power_template_destroy(struct power_template *t) {
     power_release(t->allocator, t, 1, sizeof *t);
 }
 
-/* ---- variables ---- */
-
-/* A message's role is part of a control token's spelling in some templates ('<|' + role + '|>').
- * Names of roles that everybody uses are no spelling of anything alone. */
-static bool own_roles(struct jinja_render *r, const struct jinja_dict *variables) {
-    static const char *const known[] = {"system",  "user",      "assistant",
-                                        "tool",    "developer", "function",
-                                        "ipython", "model",     "observation"};
-    const struct jinja_value *messages = power_jinja_dict_find(variables, POWER_TEXT("messages"));
-    bool ok = true;
-    if (!messages || messages->type != JINJA_LIST) return true;
-    for (size_t i = 0; ok && i < messages->as.list->count; i++) {
-        struct jinja_value message = messages->as.list->items[i], copy;
-        if (message.type != JINJA_DICT) continue;
-        const struct jinja_value *role = power_jinja_dict_find(message.as.dict, POWER_TEXT("role"));
-        if (!role || role->type != JINJA_TEXT) continue;
-        for (size_t k = 0; ok && k < sizeof known / sizeof *known; k++) {
-            if (!power_text_equal(power_jinja_text(*role), power_text_of(known[k]))) continue;
-            ok = power_jinja_copy_own(r, power_text_of(known[k]), &copy) &&
-                 power_jinja_dict_set(r, message.as.dict, power_jinja_borrow(POWER_TEXT("role")),
-                                      copy);
-            break;
-        }
-    }
-    return ok;
-}
-
-static bool read_variables(struct jinja_render *r, const struct power_template_input *input) {
-    struct jinja_dict *given = NULL, *own = NULL;
-    if (!power_jinja_from_json(r, input->variables, false, &given)) return false;
-    if (r->keeps_origins && !own_roles(r, given)) return false;
-    r->context = given;
-    if (input->own.length == 0) return true;
-    if (!power_jinja_from_json(r, input->own, true, &own)) return false;
-    for (size_t i = 0; i < own->count; i++) {
-        const struct jinja_entry *e = &own->entries[i];
-        if (!power_jinja_dict_get(given, e->key) &&
-            !power_jinja_dict_set(r, given, e->key, e->value))
-            return false;
-    }
-    return true;
-}
-
 /* ---- rendering ---- */
 
 static void begin(struct jinja_render *r, const struct power_template *t,
@@ -134,7 +90,9 @@ static void begin(struct jinja_render *r, const struct power_template *t,
     r->max_depth = (depth < 1000 ? depth : 1000) * LEVELS_A_DEPTH;
     size_t room = r->max_output_bytes < SIZE_MAX / 32 ? r->max_output_bytes * 16 : SIZE_MAX / 2;
     power_arena_init(&r->arena, t->allocator,
-                     room + ((size_t)64 << 20) + input->variables.length * 16);
+                     room + ((size_t)64 << 20) +
+                         (input->variables.length + input->messages.length + input->tools.length) *
+                             16);
 }
 
 power_status power_template_run(const struct power_template *t,
@@ -150,10 +108,12 @@ power_status power_template_run(const struct power_template *t,
     power_jinja_scratch(&r, &text);
     r.out = &text;
     r.frame = &base;
-    bool ok = read_variables(&r, input) && power_jinja_hide(&r, t->hidden) &&
+    bool ok = power_template_variables(&r, input) && power_jinja_hide(&r, t->hidden) &&
               power_jinja_exec(&r, t->body);
-    if (!ok) (void)power_jinja_raise(&r, POWER_INVALID, "not a value that fits here");
     size_t length = text.text.length;
+    if (ok && input->chat && input->continue_final_message)
+        ok = power_template_cut(&r, (struct power_text){text.text.bytes, length}, &length);
+    if (!ok) (void)power_jinja_raise(&r, POWER_INVALID, "not a value that fits here");
     if (ok && length && out_plain &&
         (!power_buffer_reserve(out, length) ||
          !power_buffer_append(out_plain, text.origins.bytes, length)))
@@ -168,6 +128,6 @@ power_status power_template_run(const struct power_template *t,
 power_status power_template_render(const struct power_template *t, struct power_text variables_json,
                                    int64_t now_unix_s, const struct power_template_limits *limits,
                                    struct power_buffer *out, power_error *error) {
-    struct power_template_input input = {variables_json, {0}, now_unix_s};
+    struct power_template_input input = {.variables = variables_json, .now_unix_s = now_unix_s};
     return power_template_run(t, &input, limits, out, NULL, error);
 }

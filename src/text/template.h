@@ -22,12 +22,18 @@ struct power_template_limits {
 };
 
 struct power_template_input {
-    /* One JSON object (messages, tools, add_generation_prompt, ...), whose key order is kept. Its
-     * texts are the request's. */
+    /* One JSON object or empty, whose key order is kept. Its texts are the request's. */
     struct power_text variables;
-    /* Another one or empty: what the model itself gives (bos_token, ...). `variables` win. */
+    /* The same: what the model itself gives (bos_token, ...). `variables` win. */
     struct power_text own;
     int64_t now_unix_s; /* what strftime_now sees (UTC) */
+    /* The rest only where `chat` is set. */
+    bool chat; /* tools and documents are none unless given; arguments of tool calls that are an
+                  object written as text become that object */
+    struct power_text messages, tools; /* JSON arrays or empty; they win */
+    bool add_generation_prompt;        /* unless `variables` say it */
+    /* The text ends where the last message's content ends, as in transformers. */
+    bool continue_final_message;
 };
 
 /* Appends to `out`. `out_plain`, unless NULL, gets a byte for each byte appended: 0 where the byte

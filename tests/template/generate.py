@@ -266,7 +266,7 @@ class Generator:
             lambda: f"{e('text')}.split({self.pick('', quoted(','), quoted(' ') + ', 1', 'none, 1', quoted('l'))})", lambda: f"{e('text')}.rsplit({self.pick('', quoted(' ') + ', 1', 'maxsplit=1')})",
             lambda: f"{e('text')}.splitlines({self.pick('', 'true')})", lambda: f"{e('text')}.{self.pick('partition', 'rpartition')}({quoted(self.pick(' ', 'o', ','))})",
             lambda: f"{e('text')} | list", lambda: f"range({self.pick('3', 'n', '1, 4', '0, 9, 4', '5, 0, -1', 'm')})", lambda: f"{e('list')}.copy()",
-            lambda: f"rows[{self.small()}].tags", lambda: f"{e('list')} | {self.pick('reverse', 'map(%s)' % quoted('upper'), 'select', 'unique')}",
+            lambda: f"rows[{self.small()}].tags", lambda: f"{self.pick('l', 'words', 'mixed', 'd')} | {self.pick('reverse', 'map(%s)' % quoted('upper'), 'select', 'unique')}",
         )()
 
     def dict(self, d):
