@@ -141,6 +141,7 @@ struct schema {
     uint32_t blame; /* the keyword being worked on */
 
     const struct power_regular *no_text, *all_texts, *all_numbers, *integers;
+    struct schema_numbers whole;
     const struct power_regular *decided; /* spellings that conditions on numbers decide */
     const struct schema_form *any, *never;
 };

@@ -9,12 +9,11 @@ static bool is_type(struct power_text text, const char *name) {
     return power_text_equal(text, power_text_of(name));
 }
 
-static bool allow_numbers(struct schema *s, struct schema_form *form, bool all) {
+static void allow_numbers(struct schema *s, struct schema_form *form, bool all) {
     if (all)
         form->numbers = s->any->numbers;
     else if (form->numbers.yes != s->all_numbers)
-        return power_schema_numbers(s, s->integers, &form->numbers);
-    return true;
+        form->numbers = s->whole;
 }
 
 static bool allow_type(struct schema *s, struct schema_form *form, uint32_t at) {
@@ -26,7 +25,7 @@ static bool allow_type(struct schema *s, struct schema_form *form, uint32_t at) 
     } else if (is_type(name, "boolean")) {
         form->no = form->yes = true;
     } else if (is_type(name, "number") || is_type(name, "integer")) {
-        return allow_numbers(s, form, is_type(name, "number"));
+        allow_numbers(s, form, is_type(name, "number"));
     } else if (is_type(name, "string")) {
         form->strings = s->any->strings;
     } else if (is_type(name, "array")) {

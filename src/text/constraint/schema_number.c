@@ -394,5 +394,6 @@ bool power_schema_number_sets(struct schema *s) {
     const struct power_regular *others;
     if (!power_schema_machine(s, 0, &machine, &others)) return false;
     s->decided = power_schema_or(s, s->integers, others);
+    s->whole = (struct schema_numbers){s->integers, others};
     return s->decided != NULL;
 }
