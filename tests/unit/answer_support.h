@@ -87,7 +87,7 @@ static inline int events_take(void *context, const power_answer_event *event) {
 
 /* Feeds the text, cut before each of the positions (ascending). */
 static inline void events_of(struct events *e, const struct power_answer_format *format,
-                             struct power_answer_options options, struct power_text raw,
+                             struct power_answer_parser_options options, struct power_text raw,
                              const size_t *cuts, size_t n_cuts, bool cut) {
     struct power_answer_parser *parser = NULL;
     power_error error = {0};

@@ -47,7 +47,7 @@ static bool cut_call(const struct events *got, const json_t *events) {
 
 struct answer_case {
     struct power_answer_format format;
-    struct power_answer_options options;
+    struct power_answer_parser_options options;
     struct power_text raw;
     bool cut;
     const char *name, *id;
@@ -146,7 +146,7 @@ static size_t check_file(const char *name, const struct power_vocab *vocab, size
         c.id = json_string_value(json_object_get(one, "id"));
         c.raw = text_of(json_object_get(one, "raw"));
         c.cut = json_is_true(json_object_get(one, "cut"));
-        c.options = (struct power_answer_options){
+        c.options = (struct power_answer_parser_options){
             .tools = !json_is_false(json_object_get(one, "tools")),
             .reasoning_open = json_is_true(json_object_get(one, "reasoning_open")),
             .tools_json = power_text_of(tools)};
@@ -258,7 +258,7 @@ static void test_stop(void **state) {
     int events = 0;
     power_error error = {0};
     struct power_answer_parser *parser = NULL;
-    const struct power_answer_options options = {
+    const struct power_answer_parser_options options = {
         .tools = true, .on_event = stop_at_call, .context = &events};
     assert_true(power_answer_format_named(POWER_TEXT("hermes"), POWER_TEXT(""), &format));
     assert_int_equal(
@@ -282,7 +282,7 @@ static void test_large_call(void **state) {
     int n = snprintf(raw, sizeof raw,
                      "<tool_call>{\"name\": \"x\", \"arguments\": {\"a\": \"%01000d\"}}", 7);
     assert_true(power_answer_format_named(POWER_TEXT("hermes"), POWER_TEXT(""), &format));
-    struct power_answer_options options = {.tools = true, .max_call_bytes = 512};
+    struct power_answer_parser_options options = {.tools = true, .max_call_bytes = 512};
     events_of(&e, &format, options, (struct power_text){raw, (size_t)n}, NULL, 0, false);
     assert_false(e.faulty);
     const char *text = strstr(e.text.bytes, "malformed\ntext ");
@@ -312,7 +312,7 @@ static void test_tools_refused(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct power_answer_parser *parser = NULL;
         power_error error = {0};
-        const struct power_answer_options options = {
+        const struct power_answer_parser_options options = {
             .tools = true, .tools_json = power_text_of(cases[i].json), .on_event = events_take};
         assert_int_equal(power_answer_parser_create(&power_default_allocator, &format, &options,
                                                     &parser, &error),

@@ -30,7 +30,7 @@ const char *power_answer_format_name(const struct power_answer_format *format);
 /* Names of all formats of calls, in table order; NULL beyond the end. */
 const char *power_answer_format_list(size_t index);
 
-struct power_answer_options {
+struct power_answer_parser_options {
     bool tools;          /* false: nothing is a call */
     bool reasoning_open; /* the prompt ended inside the reasoning part */
     /* The request's tools (OpenAI's form): types of parameters for formats that write text.
@@ -52,7 +52,7 @@ struct power_answer_options {
 struct power_answer_parser; /* opaque */
 power_status power_answer_parser_create(const power_allocator *allocator,
                                         const struct power_answer_format *format,
-                                        const struct power_answer_options *options,
+                                        const struct power_answer_parser_options *options,
                                         struct power_answer_parser **out,
                                         power_error *error) POWER_MUST_USE;
 void power_answer_parser_destroy(struct power_answer_parser *parser);

@@ -237,7 +237,7 @@ struct answer_loose {
 struct power_answer_parser {
     const power_allocator *allocator;
     struct power_answer_format format;
-    struct power_answer_options options;
+    struct power_answer_parser_options options;
     struct power_arena arena;
     struct answer_tools tools;
     power_status failed; /* POWER_OK, or what every later call gives */

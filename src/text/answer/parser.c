@@ -312,7 +312,7 @@ static void begin(answer_parser *p) {
 
 power_status power_answer_parser_create(const power_allocator *allocator,
                                         const struct power_answer_format *format,
-                                        const struct power_answer_options *options,
+                                        const struct power_answer_parser_options *options,
                                         struct power_answer_parser **out, power_error *error) {
     answer_parser *p = power_alloc(allocator, 1, sizeof *p);
     if (!p) return power_fail_memory(error, sizeof *p, "an answer parser");

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* Public functions on answers: reasoning, text and tool calls out of what a model says.
+ * Input: deltas of a generation. Output: events on the caller's callback; constraints of calls.
+ * Threads: an answer belongs to one thread. Bounds: as text/answer/answer.h says. */
+#include "power/answer.h"
+
+#include <string.h>
+
+#include "api/constraint.h"
+#include "api/runtime.h"
+#include "text/answer/answer.h"
+
+enum { LEADING_SPACE = 16 }; /* white space between reasoning and the calls */
+
+struct power_answer {
+    const power_model *model;
+    struct power_answer_format format;
+    struct power_answer_parser *parser;
+};
+
+void power_answer_options_init(power_answer_options *options) {
+    if (!options) return;
+    *options = (power_answer_options){.struct_size = sizeof *options};
+}
+
+void power_tools_options_init(power_tools_options *options) {
+    if (!options) return;
+    *options = (power_tools_options){.struct_size = sizeof *options};
+}
+
+const char *power_answer_formats(size_t index) {
+    return power_answer_format_list(index);
+}
+
+static struct power_text template_of(const power_model *model) {
+    power_model_info info = {.struct_size = sizeof info};
+    power_error ignored;
+    if (power_model_get_info(model, &info, &ignored) != POWER_OK || !info.chat_template)
+        return (struct power_text){"", 0};
+    return power_text_of(info.chat_template);
+}
+
+/* "hermes" or "hermes+think"; without a name, what the template writes. */
+static power_status format_of(const power_model *model, const char *name, bool tools,
+                              struct power_answer_format *out, power_error *error) {
+    if (name) {
+        const char *plus = strchr(name, '+');
+        struct power_text calls = {name, plus ? (size_t)(plus - name) : strlen(name)};
+        if (power_answer_format_named(calls, power_text_of(plus ? plus + 1 : ""), out))
+            return POWER_OK;
+        return power_fail(error, POWER_INVALID, "no format of answers is called \"%s\"",
+                          power_quote(name, strlen(name)).text);
+    }
+    struct power_text text = template_of(model);
+    *out = power_answer_format_of(text);
+    if (!tools || out->calls) return POWER_OK;
+    if (!text.length)
+        return power_fail(error, POWER_UNSUPPORTED,
+                          "tools: the model has no chat template, so no format of calls");
+    return power_fail(error, POWER_UNSUPPORTED,
+                      "tools: the model's chat template has no format of calls that is known; "
+                      "\"format\" can name one");
+}
+
+power_status power_answer_open(const power_model *model, const power_answer_options *options,
+                               power_answer **out_answer, power_error *error) {
+    power_answer_options o;
+    power_answer_options_init(&o);
+    if (!model || !options || !out_answer)
+        return power_fail(error, POWER_INVALID, "model, options or out_answer is NULL");
+    power_status status =
+        power_options_copy(&o, sizeof o, options, options->struct_size, "answer options", error);
+    if (status != POWER_OK) return status;
+    if (!o.on_event) return power_fail(error, POWER_INVALID, "answer options: no on_event");
+    const power_allocator *allocator = model->host.allocator;
+    power_answer *answer = power_alloc(allocator, 1, sizeof *answer);
+    if (!answer) return power_fail_memory(error, sizeof *answer, "an answer");
+    answer->model = model;
+    status = format_of(model, o.format, o.tools_json != NULL, &answer->format, error);
+    if (status == POWER_OK) {
+        const struct power_answer_parser_options inner = {
+            .tools = o.tools_json != NULL,
+            .reasoning_open = o.prompt && power_answer_reasoning_is_open(&answer->format,
+                                                                         power_text_of(o.prompt)),
+            .tools_json = power_text_of(o.tools_json ? o.tools_json : ""),
+            .max_call_bytes = o.max_call_bytes,
+            .on_event = o.on_event,
+            .context = o.context};
+        status =
+            power_answer_parser_create(allocator, &answer->format, &inner, &answer->parser, error);
+    }
+    if (status == POWER_OK)
+        *out_answer = answer;
+    else
+        power_release(allocator, answer, 1, sizeof *answer);
+    return status;
+}
+
+void power_answer_close(power_answer *answer) {
+    if (!answer) return;
+    power_answer_parser_destroy(answer->parser);
+    power_release(answer->model->host.allocator, answer, 1, sizeof *answer);
+}
+
+power_status power_answer_push_text(power_answer *answer, const char *text, size_t text_bytes,
+                                    power_error *error) {
+    if (!answer || (!text && text_bytes))
+        return power_fail(error, POWER_INVALID, "answer or text is NULL");
+    return power_answer_parser_push(answer->parser,
+                                    (struct power_text){text ? text : "", text_bytes}, error);
+}
+
+/* A control token that is no mark is not for the reader: its spelling ends the delta's text. */
+static size_t left_out(const power_answer *answer, const power_delta *delta) {
+    const struct power_vocab *vocab = answer->model->vocab;
+    if (!vocab || delta->id >= power_vocab_info(vocab)->n_tokens) return 0;
+    if (power_vocab_token_type(vocab, delta->id) != POWER_TOKEN_CONTROL) return 0;
+    struct power_text piece = power_vocab_piece(vocab, delta->id);
+    if (!piece.length || piece.length > delta->text_bytes) return 0;
+    const char *end = delta->text + delta->text_bytes - piece.length;
+    if (memcmp(end, piece.bytes, piece.length) != 0) return 0;
+    return power_answer_is_mark(&answer->format, piece) ? 0 : piece.length;
+}
+
+power_status power_answer_push(power_answer *answer, const power_delta *delta, power_error *error) {
+    if (!answer || !delta) return power_fail(error, POWER_INVALID, "answer or delta is NULL");
+    size_t n = delta->text_bytes - left_out(answer, delta);
+    return power_answer_push_text(answer, delta->text, n, error);
+}
+
+power_status power_answer_finish(power_answer *answer, int cut, power_error *error) {
+    if (!answer) return power_fail(error, POWER_INVALID, "answer is NULL");
+    return power_answer_parser_finish(answer->parser, cut != 0, error);
+}
+
+power_status power_model_answer_format(const power_model *model, power_answer_format_info *out_info,
+                                       power_error *error) {
+    if (!model || !out_info) return power_fail(error, POWER_INVALID, "model or out_info is NULL");
+    if (out_info->struct_size != sizeof *out_info)
+        return power_fail(error, POWER_INVALID, "answer format info: struct_size is %zu",
+                          out_info->struct_size);
+    struct power_text text = template_of(model), open, close;
+    if (!text.length) return power_fail(error, POWER_NOT_FOUND, "the model has no chat template");
+    struct power_answer_format format = power_answer_format_of(text);
+    power_answer_reasoning_marks(&format, &open, &close);
+    out_info->calls = format.calls ? power_answer_format_name(&format) : NULL;
+    out_info->reasoning_open = open.bytes;
+    out_info->reasoning_close = close.bytes;
+    return POWER_OK;
+}
+
+/* ---- constraints ---- */
+
+struct front {
+    struct power_answer_format format;
+    struct power_tool_request request;
+    const struct power_vocab *vocab;
+};
+
+static power_status envelope(void *context, struct power_grammar *g, power_expr *out,
+                             power_error *error) {
+    const struct front *front = context;
+    return power_answer_envelope(g, &front->format, &front->request, front->vocab, out, error);
+}
+
+static power_status check_tools(const power_tools_options *o, power_error *error) {
+    if (!o->tools_json) return power_fail(error, POWER_INVALID, "tools options: no tools_json");
+    if ((unsigned)o->choice > POWER_TOOL_CHOICE_NAMED)
+        return power_fail(error, POWER_INVALID,
+                          "tools options: \"choice\" is %d, known are 0 to %d", (int)o->choice,
+                          (int)POWER_TOOL_CHOICE_NAMED);
+    if (o->choice == POWER_TOOL_CHOICE_NAMED && !o->name)
+        return power_fail(error, POWER_INVALID, "tools options: a named choice without a name");
+    return POWER_OK;
+}
+
+power_status power_tools_constraint_open(power_model *model, const power_tools_options *options,
+                                         power_constraint **out_constraint, power_error *error) {
+    static const enum power_tool_choice choices[] = {POWER_TOOLS_AUTO, POWER_TOOLS_REQUIRED,
+                                                     POWER_TOOLS_NAMED};
+    static const enum power_whitespace spaces[] = {POWER_WHITESPACE_BOUNDED,
+                                                   POWER_WHITESPACE_COMPACT, POWER_WHITESPACE_FREE};
+    power_tools_options o;
+    power_constraint_options c;
+    struct front front = {0};
+    power_tools_options_init(&o);
+    power_constraint_options_init(&c);
+    if (!model || !options || !out_constraint)
+        return power_fail(error, POWER_INVALID, "model, options or out_constraint is NULL");
+    power_status status =
+        power_options_copy(&o, sizeof o, options, options->struct_size, "tools options", error);
+    if (status == POWER_OK) status = check_tools(&o, error);
+    if (status == POWER_OK && o.constraint)
+        status = power_options_copy(&c, sizeof c, o.constraint, o.constraint->struct_size,
+                                    "constraint options", error);
+    if (status == POWER_OK) status = format_of(model, o.format, true, &front.format, error);
+    if (status != POWER_OK) return status;
+    if ((unsigned)c.space > POWER_JSON_SPACE_FREE)
+        return power_fail(error, POWER_INVALID, "constraint options: \"space\" is %d",
+                          (int)c.space);
+    if (front.format.reasoning && !c.leading_space) c.leading_space = LEADING_SPACE;
+    front.vocab = model->vocab;
+    front.request = (struct power_tool_request){.tools_json = power_text_of(o.tools_json),
+                                                .choice = choices[o.choice],
+                                                .name = power_text_of(o.name ? o.name : ""),
+                                                .parallel = o.parallel != 0,
+                                                .schema = {.any_order = c.any_order != 0,
+                                                           .whitespace = spaces[c.space],
+                                                           .any_depth = c.any_depth}};
+    return power_constraint_create(model, &c, envelope, &front, out_constraint, error);
+}
