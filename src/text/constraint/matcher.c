@@ -2,7 +2,7 @@
 /* The calls of a matcher: places, masks, moving on.
  * Input: a frozen grammar, a tree of tokens, tokens and bytes. Output: masks, new places.
  * Threads: one a matcher. Bounds: max_bytes: half for masks, half for states; states without a
- * match are dropped when three quarters of theirs are used, and when a call needs more. */
+ * match are dropped when five eighths of theirs are used, and when a call needs more. */
 #include "text/constraint/state.h"
 
 #define DEFAULT_MAX_BYTES ((size_t)64 << 20)
@@ -10,6 +10,7 @@ enum { DEFAULT_MAX_OPEN = 10000 };
 
 static void begin_call(struct power_matcher *m, power_error *error) {
     m->status = POWER_OK;
+    m->out_of_bytes = false;
     m->error = error;
     if (m->broken) {
         power_states_fail(m, POWER_NO_MEMORY, "the matcher ran out of memory with %u states",
@@ -17,18 +18,23 @@ static void begin_call(struct power_matcher *m, power_error *error) {
         return;
     }
     size_t bytes = power_states_bytes(m);
-    if (bytes > m->max_state_bytes / 4 * 3 && bytes / 2 > m->bytes_after_collect) {
+    if (bytes > m->max_state_bytes / 8 * 5 &&
+        bytes - m->bytes_after_collect > m->max_state_bytes / 8) {
         power_states_collect(m);
     }
 }
 
-/* After a call that met the limit: true when it is worth another try. */
+/* After a call that met the limit of bytes: true when dropping states made it worth another try. */
 static bool try_again(struct power_matcher *m) {
-    if (m->status != POWER_LIMIT || m->broken) return false;
-    if (power_states_bytes(m) <= m->bytes_after_collect) return false;
-    m->status = POWER_OK;
     size_t before = power_states_bytes(m);
-    return power_states_collect(m) && power_states_bytes(m) < before / 4 * 3;
+    if (!m->out_of_bytes || m->broken || before <= m->bytes_after_collect) return false;
+    power_status status = m->status;
+    m->status = POWER_OK;
+    m->out_of_bytes = false;
+    if (!power_states_collect(m)) return false;
+    if (power_states_bytes(m) < before / 4 * 3) return true;
+    m->status = status;
+    return false;
 }
 
 static power_status check_bytes(const struct power_grammar *g, const struct power_token_trie *trie,
@@ -141,7 +147,7 @@ static uint32_t run(struct power_matcher *m, uint32_t state, struct power_text b
 
 /* In stretches, each of which may drop what the one before has left. */
 static uint32_t run_long(struct power_matcher *m, uint32_t state, struct power_text bytes) {
-    enum { STRETCH = 4096 };
+    enum { STRETCH = 256 };
     m->states[state].refs++;
     while (bytes.length && state > POWER_STATE_DEAD) {
         size_t n = bytes.length < STRETCH ? bytes.length : STRETCH;

@@ -29,6 +29,7 @@ static bool fits(struct power_matcher *m, size_t bytes) {
     if (bytes <= m->max_state_bytes && power_states_bytes(m) <= m->max_state_bytes - bytes) {
         return true;
     }
+    if (m->status == POWER_OK) m->out_of_bytes = true;
     return power_states_fail(m, POWER_LIMIT,
                              "the constraint's states exceed their limit of %zu bytes",
                              m->max_state_bytes);

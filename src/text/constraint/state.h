@@ -112,8 +112,9 @@ struct power_matcher {
     uint32_t *state_slots, n_state_slots; /* state number; 0 is free */
     uint32_t *free_states, n_free_states, free_states_room;
     uint32_t start;
-    bool exact;  /* the step under way keeps texts of keys */
-    bool broken; /* memory ran out while dropping states: no call works any more */
+    bool exact;        /* the step under way keeps texts of keys */
+    bool out_of_bytes; /* the failure of this call is that max_state_bytes is used up */
+    bool broken;       /* memory ran out while dropping states: no call works any more */
 
     /* work of one step */
     struct power_place *work, *items, *pairs;
