@@ -7,3 +7,5 @@ power_script_test(regex_random_full python3 ${POWER_TEST_DIR}/regex_random.py
 power_test_labels(regex_random_full full)
 power_script_test(formats ${POWER_PYTHON} ${POWER_TEST_DIR}/formats.py $<TARGET_FILE:classify>)
 power_script_test(gbnf_examples python3 ${POWER_TEST_DIR}/gbnf_examples.py $<TARGET_FILE:classify>)
+power_test(regular ${POWER_TEST_DIR}/test_regular.c)
+power_test(gbnf ${POWER_TEST_DIR}/test_gbnf.c)
