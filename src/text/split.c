@@ -95,11 +95,11 @@ static size_t scan(const struct power_split_stage *stage, struct power_text text
     case POWER_SPLIT_GPT2:
         return power_scan_gpt2(text, at);
     case POWER_SPLIT_CL100K:
-        return power_scan_cl100k(stage, text, at);
+        return power_scan_cl100k(stage, text, at, state);
     case POWER_SPLIT_O200K:
-        return power_scan_o200k(stage, text, at);
+        return power_scan_o200k(stage, text, at, state);
     case POWER_SPLIT_DEEPSEEK3:
-        return power_scan_deepseek3(stage, text, at);
+        return power_scan_deepseek3(stage, text, at, state);
     case POWER_SPLIT_DIGITS:
         return power_scan_digits(text, at, stage->width);
     case POWER_SPLIT_BYTE_DIGITS:

@@ -11,17 +11,19 @@
 
 struct power_scan_state {
     size_t skip;    /* out: bytes from `at` on where no match begins; 0: one character */
-    size_t run_end; /* of the run of digits that was counted last */
+    size_t run_end; /* of the run of digits that was counted last, of spaces without a line end */
     size_t left;    /* digits of it that were not matched yet */
     bool bounded;   /* a word boundary stands behind it */
 };
 
 /* split_words.c */
 size_t power_scan_gpt2(struct power_text text, size_t at);
-size_t power_scan_cl100k(const struct power_split_stage *stage, struct power_text text, size_t at);
-size_t power_scan_o200k(const struct power_split_stage *stage, struct power_text text, size_t at);
+size_t power_scan_cl100k(const struct power_split_stage *stage, struct power_text text, size_t at,
+                         struct power_scan_state *state);
+size_t power_scan_o200k(const struct power_split_stage *stage, struct power_text text, size_t at,
+                        struct power_scan_state *state);
 size_t power_scan_deepseek3(const struct power_split_stage *stage, struct power_text text,
-                            size_t at);
+                            size_t at, struct power_scan_state *state);
 
 /* split_digits.c */
 size_t power_scan_digits(struct power_text text, size_t at, unsigned width);

@@ -58,19 +58,23 @@ static size_t white(const struct power_split_stage *stage, struct power_text tex
     return stage->flags & POWER_SPLIT_CASCADE ? cascade(text, at) : spaces(text, at);
 }
 
-/* `\s*[\r\n]+|\s+(?!\S)|\s+` at a space. */
+/* `\s*[\r\n]+|\s+(?!\S)|\s+` at a space. A cascade comes back to the same run of spaces: the state
+ * knows that there is no line end in it. */
 static size_t spaces_or_lines(const struct power_split_stage *stage, struct power_text text,
-                              size_t at) {
+                              size_t at, struct power_scan_state *state) {
     size_t end = at, after_line = 0;
     if (stage->flags & POWER_SPLIT_LINE_ONE)
         return power_char_at(text, at).class & POWER_CLASS_LINE ? at + 1 : white(stage, text, at);
+    if (at < state->run_end) return white(stage, text, at);
     for (;;) {
         struct power_char c = power_char_at(text, end);
         if (!(c.class & POWER_CLASS_SPACE)) break;
         end += c.length;
         if (c.class & POWER_CLASS_LINE) after_line = end;
     }
-    return after_line ? after_line : white(stage, text, at);
+    if (after_line) return after_line;
+    state->run_end = end;
+    return white(stage, text, at);
 }
 
 /* What may follow punctuation: [\r\n]* and its dialects. */
@@ -120,7 +124,8 @@ static size_t word_run(const struct power_split_stage *stage, struct power_text 
     return power_run_of(text, at, POWER_CLASS_L | marks, 0);
 }
 
-size_t power_scan_cl100k(const struct power_split_stage *stage, struct power_text text, size_t at) {
+size_t power_scan_cl100k(const struct power_split_stage *stage, struct power_text text, size_t at,
+                         struct power_scan_state *state) {
     const unsigned N = POWER_CLASS_N, space = POWER_CLASS_SPACE;
     const unsigned word = POWER_CLASS_L | (stage->flags & POWER_SPLIT_MARKS ? POWER_CLASS_M : 0u);
     struct power_char c = power_char_at(text, at);
@@ -139,7 +144,7 @@ size_t power_scan_cl100k(const struct power_split_stage *stage, struct power_tex
     size_t body = at + (c.code == ' ' ? 1 : 0);
     size_t end = power_run_without(text, body, space | word | N);
     if (end > body) return line_tail(stage, text, end);
-    return spaces_or_lines(stage, text, at);
+    return spaces_or_lines(stage, text, at, state);
 }
 
 /* Classes at `at` where Han counts as nothing. */
@@ -176,7 +181,8 @@ static size_t scan_han(struct power_text text, size_t at) {
     }
 }
 
-size_t power_scan_o200k(const struct power_split_stage *stage, struct power_text text, size_t at) {
+size_t power_scan_o200k(const struct power_split_stage *stage, struct power_text text, size_t at,
+                        struct power_scan_state *state) {
     const unsigned L = POWER_CLASS_L, N = POWER_CLASS_N, space = POWER_CLASS_SPACE;
     const bool no_han = stage->flags & POWER_SPLIT_NO_HAN;
     const bool contracted = stage->flags & POWER_SPLIT_CONTRACTIONS;
@@ -197,7 +203,7 @@ size_t power_scan_o200k(const struct power_split_stage *stage, struct power_text
     size_t body = at + (c.code == ' ' ? 1 : 0);
     size_t end = power_run_without(text, body, space | L | N);
     if (end > body) return line_tail(stage, text, end);
-    return spaces_or_lines(stage, text, at);
+    return spaces_or_lines(stage, text, at, state);
 }
 
 static bool is_ascii_letter(struct power_text text, size_t at) {
@@ -207,7 +213,7 @@ static bool is_ascii_letter(struct power_text text, size_t at) {
 }
 
 size_t power_scan_deepseek3(const struct power_split_stage *stage, struct power_text text,
-                            size_t at) {
+                            size_t at, struct power_scan_state *state) {
     const unsigned word = POWER_CLASS_L | POWER_CLASS_M, marks = POWER_CLASS_P | POWER_CLASS_S;
     struct power_char c = power_char_at(text, at);
     if (c.code < 0x80 && (c.class & marks) && is_ascii_letter(text, at + 1)) {
@@ -224,6 +230,6 @@ size_t power_scan_deepseek3(const struct power_split_stage *stage, struct power_
     size_t body = at + (c.code == ' ' ? 1 : 0);
     size_t end = power_run_of(text, body, marks, 0);
     if (end > body) return line_tail(stage, text, end);
-    if (c.class & POWER_CLASS_SPACE) return spaces_or_lines(stage, text, at);
+    if (c.class & POWER_CLASS_SPACE) return spaces_or_lines(stage, text, at, state);
     return at;
 }

@@ -7,10 +7,7 @@
 #include "text/utf8.h"
 #include "text/vocab_internal.h"
 
-static uint32_t pair_bit(uint32_t left, uint32_t right) {
-    uint64_t h = ((uint64_t)left << 32 | right) * 0x9E3779B97F4A7C15u;
-    return (uint32_t)(h >> (64 - POWER_PAIR_BITS));
-}
+#define SHORT_PART 32 /* characters of a part that is merged by a scan, which is faster there */
 
 /* Bits of all pairs of neighbours in tokens; another pair may share a bit, which only costs time.
  */
@@ -23,7 +20,7 @@ power_status power_spm_build(struct power_vocab *vocab, power_error *error) {
         uint32_t last = 0;
         for (size_t at = 0, length; at < s.length; at += length) {
             uint32_t code = power_utf8_get(s, at, &length, NULL);
-            uint32_t bit = pair_bit(last, code);
+            uint32_t bit = power_pair_bit(last, code);
             if (at) vocab->pairs[bit / 64] |= (uint64_t)1 << (bit % 64);
             last = code;
         }
@@ -31,24 +28,12 @@ power_status power_spm_build(struct power_vocab *vocab, power_error *error) {
     return POWER_OK;
 }
 
-static bool may_join(const struct power_vocab *vocab, uint32_t left, uint32_t right) {
-    uint32_t bit = pair_bit(left, right);
-    return vocab->pairs[bit / 64] >> (bit % 64) & 1;
-}
-
-/* Highest score first, then leftmost. */
-static uint64_t key_of(float score, uint32_t left) {
+/* Ascending as the score descends. */
+static uint32_t rank_of(float score) {
     uint32_t bits;
     memcpy(&bits, &score, sizeof bits);
-    bits = bits & 0x80000000u ? ~bits : bits | 0x80000000u; /* ascending as the score */
-    return (uint64_t)(~bits) << 32 | left;
-}
-
-static bool find_piece(const struct power_vocab *vocab, struct power_text text, uint32_t *out) {
-    return power_index_find(vocab->index, text, out) &&
-           (vocab->types[*out] == POWER_TOKEN_NORMAL ||
-            vocab->types[*out] == POWER_TOKEN_USER_DEFINED ||
-            vocab->types[*out] == POWER_TOKEN_UNUSED);
+    bits = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+    return ~bits;
 }
 
 /* A symbol is known by the offset where it starts in its part; lengths[i] bytes long, 0 when it was
@@ -57,11 +42,11 @@ static bool push_pair(struct power_encode_work *work, struct power_text part, ui
                       uint32_t right) {
     if (left == UINT32_MAX || right == UINT32_MAX) return true;
     uint32_t size = work->lengths[left] + work->lengths[right], id;
-    if (size > work->vocab->longest_spelling ||
-        !find_piece(work->vocab, (struct power_text){part.bytes + left, size}, &id))
+    if (!power_words_find(work->vocab, (struct power_text){part.bytes + left, size}, &id))
         return true;
-    return power_heap_push(work, (struct power_heap_entry){key_of(work->vocab->scores[id], left),
-                                                           left, right, size, id});
+    /* highest score first, then leftmost */
+    uint64_t key = (uint64_t)rank_of(work->vocab->scores[id]) << 32 | left;
+    return power_heap_push(work, (struct power_heap_entry){key, left, right, size, id});
 }
 
 static bool merge_part(struct power_encode_work *work, struct power_text part) {
@@ -93,30 +78,25 @@ static bool put_bytes(struct power_encode_work *work, struct power_text bytes) {
     if (!all && vocab->info.unk == POWER_NO_TOKEN)
         return power_encode_fail(work, POWER_INVALID,
                                  "a character of the text has no token, nor have its bytes");
-    if (!all && !work->last_was_unk) power_sink_put(&work->sink, vocab->info.unk);
+    if (!all && work->last_was_unk)
+        power_sink_extend(&work->sink, bytes.length);
+    else if (!all)
+        power_sink_put_length(&work->sink, vocab->info.unk, bytes.length);
     for (size_t i = 0; all && i < bytes.length; i++)
         power_sink_put(&work->sink, vocab->byte_tokens[(unsigned char)bytes.bytes[i]]);
     work->last_was_unk = !all;
     return true;
 }
 
-static bool put_part(struct power_encode_work *work, struct power_text part) {
-    for (uint32_t at = 0; at != UINT32_MAX; at = work->next[at]) {
-        struct power_text piece = {part.bytes + at, work->lengths[at]};
-        uint32_t id = work->symbols[at];
-        if (id == POWER_NO_TOKEN && !find_piece(work->vocab, piece, &id)) {
-            if (!put_bytes(work, piece)) return false;
-            continue;
-        }
-        work->last_was_unk = false;
-        power_sink_put(&work->sink, id);
-    }
+static bool put_symbol(struct power_encode_work *work, struct power_text bytes, uint32_t id) {
+    if (id == POWER_NO_TOKEN && !power_words_find(work->vocab, bytes, &id))
+        return put_bytes(work, bytes);
+    work->last_was_unk = false;
+    power_sink_put(&work->sink, id);
     return true;
 }
 
-/* A part in which no user-defined piece stands. */
-static bool encode_part(struct power_encode_work *work, struct power_text part) {
-    if (part.length == 0) return true;
+static bool merge_long(struct power_encode_work *work, struct power_text part) {
     if (!power_encode_grow(work, part.length)) return false;
     uint32_t last = UINT32_MAX;
     work->heap_count = 0;
@@ -131,25 +111,119 @@ static bool encode_part(struct power_encode_work *work, struct power_text part) 
         if (!push_pair(work, part, last, i)) return false;
         last = i;
     }
-    return merge_part(work, part) && put_part(work, part);
+    if (!merge_part(work, part)) return false;
+    for (uint32_t at = 0; at != UINT32_MAX; at = work->next[at]) {
+        struct power_text piece = {part.bytes + at, work->lengths[at]};
+        if (!put_symbol(work, piece, work->symbols[at])) return false;
+    }
+    return true;
+}
+
+/* Symbols of a short part: symbol i begins at starts[i] and ends at starts[i + 1]; pairs[i] is the
+ * token of symbols i and i + 1. */
+struct short_part {
+    struct power_text text;
+    uint32_t n;
+    uint32_t starts[SHORT_PART + 1], ids[SHORT_PART], pairs[SHORT_PART], ranks[SHORT_PART];
+};
+
+static void find_pair(const struct power_vocab *vocab, struct short_part *s, uint32_t i) {
+    struct power_text both = {s->text.bytes + s->starts[i], s->starts[i + 2] - s->starts[i]};
+    uint32_t id = POWER_NO_TOKEN;
+    if (!power_words_find(vocab, both, &id)) id = POWER_NO_TOKEN;
+    s->pairs[i] = id;
+    s->ranks[i] = id == POWER_NO_TOKEN ? UINT32_MAX : rank_of(vocab->scores[id]);
+}
+
+static void join_pair(const struct power_vocab *vocab, struct short_part *s, uint32_t i) {
+    s->ids[i] = s->pairs[i];
+    size_t behind = s->n - i - 2;
+    memmove(s->starts + i + 1, s->starts + i + 2, (behind + 1) * sizeof *s->starts);
+    memmove(s->ids + i + 1, s->ids + i + 2, behind * sizeof *s->ids);
+    memmove(s->pairs + i, s->pairs + i + 1, behind * sizeof *s->pairs);
+    memmove(s->ranks + i, s->ranks + i + 1, behind * sizeof *s->ranks);
+    s->n--;
+    if (i + 1 < s->n) find_pair(vocab, s, i);
+    if (i > 0) find_pair(vocab, s, i - 1);
+}
+
+static void merge_short(const struct power_vocab *vocab, struct short_part *s) {
+    for (uint32_t i = 0; i + 1 < s->n; i++)
+        find_pair(vocab, s, i);
+    for (;;) {
+        uint32_t best = s->n;
+        for (uint32_t i = 0; i + 1 < s->n; i++) {
+            if (s->pairs[i] != POWER_NO_TOKEN && (best == s->n || s->ranks[i] < s->ranks[best]))
+                best = i;
+        }
+        if (best == s->n) return;
+        join_pair(vocab, s, best);
+    }
+}
+
+static bool put_short(struct power_encode_work *work, struct short_part *s) {
+    bool whole = true; /* each symbol is a token */
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct power_text bytes = {s->text.bytes + s->starts[i], s->starts[i + 1] - s->starts[i]};
+        uint32_t id = s->ids[i];
+        if (id == POWER_NO_TOKEN && power_words_find(work->vocab, bytes, &id)) s->ids[i] = id;
+        whole = whole && s->ids[i] != POWER_NO_TOKEN;
+        if (!put_symbol(work, bytes, s->ids[i])) return false;
+    }
+    if (whole && s->n == 1)
+        power_mark_alone(work->vocab, s->ids[0]);
+    else if (whole)
+        power_words_remember(work, s->text, s->ids, s->n);
+    return true;
+}
+
+static bool merge(struct power_encode_work *work, struct power_text part) {
+    struct short_part s = {.text = part};
+    for (size_t at = 0, length; at < part.length; at += length) {
+        if (s.n == SHORT_PART) return merge_long(work, part);
+        (void)power_utf8_get(part, at, &length, NULL);
+        s.ids[s.n] = POWER_NO_TOKEN;
+        s.starts[s.n++] = (uint32_t)at;
+        s.starts[s.n] = (uint32_t)(at + length);
+    }
+    merge_short(work->vocab, &s);
+    return put_short(work, &s);
+}
+
+/* A part in which no user-defined piece stands. */
+static bool encode_part(struct power_encode_work *work, struct power_text part) {
+    uint32_t id;
+    if (part.length == 0) return true;
+    bool alone = power_words_find(work->vocab, part, &id) && power_is_alone(work->vocab, id);
+    if (alone) power_sink_put(&work->sink, id);
+    if (alone || power_words_recall(work, part)) {
+        work->last_was_unk = false;
+        return true;
+    }
+    return merge(work, part);
 }
 
 bool power_spm_segment(struct power_encode_work *work, struct power_text text) {
+    const struct power_vocab *vocab = work->vocab;
+    const uint32_t *first = vocab->specials.first;
     size_t start = 0;
     uint32_t last = 0;
     work->last_was_unk = false;
     for (size_t at = 0, length; at < text.length; at += length) {
+        unsigned char byte = (unsigned char)text.bytes[at];
         const struct power_special *user =
-            power_specials_match(&work->vocab->specials, text, NULL, at, false, true);
+            first[byte] == first[byte + 1]
+                ? NULL
+                : power_specials_match(&vocab->specials, text, NULL, at, false, true);
         uint32_t code = power_utf8_get(text, at, &length, NULL);
-        if (user || (at > start && !may_join(work->vocab, last, code))) {
+        if (user || (at > start && !power_bit_of(vocab->pairs, power_pair_bit(last, code)))) {
             if (!encode_part(work, (struct power_text){text.bytes + start, at - start}))
                 return false;
             start = at;
         }
         last = code;
         if (!user) continue;
-        power_sink_put(&work->sink, user->id);
+        power_sink_put_length(&work->sink, user->id, user->spelling.length);
         work->last_was_unk = false;
         length = user->spelling.length;
         start = at + length;
