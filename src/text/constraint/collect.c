@@ -196,8 +196,12 @@ static bool copy_all(struct power_matcher *m, struct tables *t) {
     }
     mark_frames(m, t);
     mark_texts(t);
-    return power_states_begin(m) && copy_texts(m, t) && copy_locals(m, t) && copy_frames(m, t) &&
-           copy_states(m, t) && power_states_rehash(m);
+    if (!power_states_begin(m) || !copy_texts(m, t) || !copy_locals(m, t) || !copy_frames(m, t) ||
+        !copy_states(m, t)) {
+        return false;
+    }
+    power_masks_forget(m);
+    return power_states_rehash(m);
 }
 
 bool power_states_collect(struct power_matcher *m) {
@@ -219,7 +223,6 @@ bool power_states_collect(struct power_matcher *m) {
     bool done = copy_all(m, &t);
     m->max_state_bytes = limit;
     m->broken = !done;
-    power_masks_forget(m);
     tables_finish(m, &t);
     power_arena_finish(&before);
     m->bytes_after_collect = power_states_bytes(m);

@@ -207,12 +207,37 @@ static bool state_slots(struct power_matcher *m, uint32_t n_slots) {
     return true;
 }
 
+/* The states behind the last live one are forgotten, and their memory is given back. */
+static bool shrink_states(struct power_matcher *m) {
+    uint32_t n = m->n_states, room = m->states_room;
+    while (n > POWER_STATE_FIRST && !m->states[n - 1].live)
+        n--;
+    m->n_states = n;
+    while (m->n_free_states && m->free_states[m->n_free_states - 1] >= n)
+        m->n_free_states--; /* in ascending order */
+    while (room > FIRST_ENTRIES && room / 4 > n)
+        room /= 2;
+    if (room == m->states_room) return true;
+    struct power_state *states = power_alloc(m->allocator, room, sizeof *states);
+    if (!states) return power_states_fail(m, POWER_NO_MEMORY, "no memory for %u states", room);
+    memcpy(states, m->states, n * sizeof *states);
+    power_release(m->allocator, m->states, m->states_room, sizeof *states);
+    m->table_bytes -= (m->states_room - room) * sizeof *states;
+    m->states = states;
+    m->states_room = room;
+    return true;
+}
+
 bool power_states_rehash(struct power_matcher *m) {
+    if (!shrink_states(m)) return false;
     for (uint32_t i = POWER_STATE_FIRST; i < m->n_states; i++) {
         struct power_state *s = &m->states[i];
         if (s->live) s->hash = hash_state(s->items, s->n_items, s->flags);
     }
-    return state_slots(m, m->n_state_slots);
+    uint32_t n_slots = FIRST_ENTRIES * 2;
+    while (n_slots <= m->n_states * 2)
+        n_slots *= 2;
+    return state_slots(m, n_slots);
 }
 
 static uint32_t state_add(struct power_matcher *m, uint32_t hash, uint32_t at) {
