@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzz target of the template engine. Input: a template, then optionally a NUL and variables as
- * JSON. Output: none. Threads: one. Bounds: 200,000 steps and 1 MiB of output a run. */
+ * JSON. Output: none; each byte of the text has an origin. Threads: one. Bounds: 200,000 steps and
+ * 1 MiB of output a run. */
 #include "text/template.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
@@ -21,11 +22,18 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
         if (error.status == POWER_OK || !error.message[0]) __builtin_trap();
         return 0;
     }
-    struct power_buffer out;
+    struct power_buffer out, plain;
     power_buffer_init(&out, &power_default_allocator, (size_t)2 << 20);
-    if (power_template_render(t, json, 1773500966, &limits, &out, &error) != POWER_OK &&
-        (error.status == POWER_OK || !error.message[0]))
-        __builtin_trap();
+    power_buffer_init(&plain, &power_default_allocator, (size_t)2 << 20);
+    struct power_template_input input = {.variables = json, .now_unix_s = 1773500966};
+    input.own = POWER_TEXT("{\"eos_token\":\"</s>\"}");
+    input.chat = size & 1;
+    input.add_generation_prompt = true;
+    input.continue_final_message = (size & 7) == 7;
+    power_status status = power_template_run(t, &input, &limits, &out, &plain, &error);
+    if (status != POWER_OK && (error.status == POWER_OK || !error.message[0])) __builtin_trap();
+    if (status == POWER_OK && out.length != plain.length) __builtin_trap();
+    power_buffer_finish(&plain);
     power_buffer_finish(&out);
     power_template_destroy(t);
     return 0;

@@ -322,7 +322,9 @@ bool power_jinja_whole_op(struct jinja_render *r, enum jinja_op op, struct jinja
     view(a, &x);
     view(b, &y);
     if ((op == OP_DIV || op == OP_FLOOR || op == OP_MOD) && y.count == 0)
-        return power_jinja_raise(r, POWER_INVALID, "division or modulo by zero");
+        return power_jinja_raise(r, POWER_INVALID,
+                                 op == OP_DIV ? "division by zero"
+                                              : "integer division or modulo by zero");
     switch ((int)op) {
     case OP_SUB:
         y.negative = !y.negative;

@@ -3,80 +3,8 @@
  * Input: the value and arguments. Output: a value.
  * Threads: one per rendering. Bounds: linear in the text.
  * Those that change a list or a dictionary are refused, as Jinja2's immutable sandbox does. */
-#include "text/jinja.h"
+#include "text/jinja_methods.h"
 #include "text/split_class.h"
-
-enum method {
-    M_CAPITALIZE,
-    M_CASEFOLD,
-    M_CENTER,
-    M_COUNT,
-    M_ENDSWITH,
-    M_EXPANDTABS,
-    M_FIND,
-    M_FORMAT,
-    M_INDEX,
-    M_ISALNUM,
-    M_ISALPHA,
-    M_ISASCII,
-    M_ISDECIMAL,
-    M_ISDIGIT,
-    M_ISLOWER,
-    M_ISNUMERIC,
-    M_ISSPACE,
-    M_ISTITLE,
-    M_ISUPPER,
-    M_JOIN,
-    M_LJUST,
-    M_LOWER,
-    M_LSTRIP,
-    M_PARTITION,
-    M_REMOVEPREFIX,
-    M_REMOVESUFFIX,
-    M_REPLACE,
-    M_RFIND,
-    M_RINDEX,
-    M_RJUST,
-    M_RPARTITION,
-    M_RSPLIT,
-    M_RSTRIP,
-    M_SPLIT,
-    M_SPLITLINES,
-    M_STARTSWITH,
-    M_STRIP,
-    M_SWAPCASE,
-    M_TITLE,
-    M_UPPER,
-    M_ZFILL,
-    M_FORMAT_MAP,
-    M_ISIDENTIFIER,
-    M_ISPRINTABLE,
-    M_ENCODE,
-    M_MAKETRANS,
-    M_TRANSLATE,
-    M_TEXT_END,
-    M_GET,
-    M_KEYS,
-    M_VALUES,
-    M_ITEMS,
-    M_COPY,
-    M_DICT_END,
-    M_LIST_COUNT,
-    M_LIST_INDEX,
-    M_LIST_COPY,
-    M_LIST_END,
-    M_CYCLE_NEXT,
-    M_CYCLE_RESET,
-    M_CYCLE_END,
-    M_BIT_LENGTH,
-    M_BIT_COUNT,
-    M_AS_INTEGER_RATIO,
-    M_TO_BYTES,
-    M_CONJUGATE,
-    M_IS_INTEGER,
-    M_HEX,
-    M_END
-};
 
 static const char *const names[] = {"capitalize",
                                     "casefold",
@@ -579,63 +507,7 @@ static bool expandtabs(struct jinja_render *r, int id, struct power_text self,
     return power_jinja_finish_text(r, &buffer, ok, out);
 }
 
-/* ---- predicates ---- */
-
-static bool is_kind(int id, struct power_char c) {
-    switch (id) {
-    case M_ISALNUM:
-        return c.class & (POWER_CLASS_L | POWER_CLASS_N);
-    case M_ISALPHA:
-        return c.class & POWER_CLASS_L;
-    case M_ISSPACE:
-        return power_jinja_is_space(c.code);
-    case M_ISASCII:
-        return c.code < 0x80;
-    case M_ISPRINTABLE:
-        return power_jinja_is_printable(c.code);
-    case M_ISIDENTIFIER:
-        return power_jinja_is_name_part(c.code, false);
-    default:
-        return c.class & POWER_CLASS_N; /* isdigit, isdecimal, isnumeric */
-    }
-}
-
-static bool cased(int id, struct power_text self) {
-    bool some = false, inside = false, ok = true;
-    for (size_t at = 0; ok && at < self.length;) {
-        struct power_char c = power_char_at(self, at);
-        bool upper = c.class & POWER_CLASS_UPPER, lower = c.class & POWER_CLASS_LOWER;
-        some = some || upper || lower;
-        if (id == M_ISLOWER) ok = !upper;
-        if (id == M_ISUPPER) ok = !lower;
-        if (id == M_ISTITLE) ok = upper ? !inside : lower ? inside : true;
-        inside = upper || lower;
-        at += c.length;
-    }
-    return ok && some;
-}
-
-static bool predicate(struct jinja_render *r, int id, struct power_text self,
-                      const struct jinja_args *args, struct jinja_value *out) {
-    if (args->count || args->n_keywords)
-        return power_jinja_raise(r, POWER_INVALID, "%s() takes no arguments", names[id]);
-    bool ok = self.length > 0 || id == M_ISASCII || id == M_ISPRINTABLE;
-    if (ok && id == M_ISIDENTIFIER) {
-        struct power_char first = power_char_at(self, 0);
-        ok = power_jinja_is_name_part(first.code, true);
-    }
-    if (id == M_ISLOWER || id == M_ISUPPER || id == M_ISTITLE) {
-        ok = cased(id, self);
-    } else {
-        for (size_t at = 0; ok && at < self.length;) {
-            struct power_char c = power_char_at(self, at);
-            ok = is_kind(id, c);
-            at += c.length;
-        }
-    }
-    *out = power_jinja_bool(ok);
-    return power_jinja_steps(r, self.length / 16);
-}
+/* ---- case ---- */
 
 static bool change_case(struct jinja_render *r, int id, struct power_text self,
                         const struct jinja_args *args, struct jinja_value *out) {
@@ -781,7 +653,7 @@ static bool text_method(struct jinja_render *r, int id, struct power_text self,
     case M_CASEFOLD:
         return change_case(r, id, self, args, out);
     default:
-        return predicate(r, id, self, args, out);
+        return power_jinja_predicate(r, id, names[id], self, args, out);
     }
 }
 

@@ -112,7 +112,9 @@ static int case_of(uint32_t code) {
     utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)code);
     if (category == UTF8PROC_CATEGORY_LL) return 1;
     if (category == UTF8PROC_CATEGORY_LU) return 2;
-    return category == UTF8PROC_CATEGORY_LT ? 3 : 0;
+    if (category == UTF8PROC_CATEGORY_LT) return 3;
+    unsigned classes = power_class_of(code); /* also signs that have a case, such as U+2177 */
+    return classes & POWER_CLASS_LOWER ? 1 : classes & POWER_CLASS_UPPER ? 2 : 0;
 }
 
 /* Marks that stand in a word without being letters of it (Case_Ignorable). */

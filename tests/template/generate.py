@@ -252,7 +252,7 @@ class Generator:
         attribute = lambda: self.pick("'name'", "'age'", "'tags'", "'age', 'gt', 26", "'name', 'in', words", "'tags', 'undefined'", "'no'", "'name', 'equalto', 'Bob'")
         flag = lambda *names: ", ".join(f"{n}={self.pick('true', 'false')}" for n in names if self.odds(3))
         return self.pick(
-            lambda: f"[{', '.join(e(None) for _ in range(self.r.randint(0, 4)))}]", lambda: f"({e(None)}, {e(None)})", lambda: f"{e('list')}{self.slice()}",
+            lambda: f"[{', '.join(e(None) for _ in range(self.r.randint(0, 4)))}]", lambda: f"({e(None)}, {e(None)})", lambda: f"{self.pick(*NAMES['list'])}{self.slice()}",
             lambda: f"{e('list')} + {e('list')}", lambda: f"{e('list')} * {self.small()}", lambda: f"{e('list')} | sort({flag('reverse', 'case_sensitive')})",
             lambda: f"words | sort({flag('reverse', 'case_sensitive')})", lambda: f"rows | sort(attribute='{self.pick('age', 'name', 'age,name', 'tags')}')",
             lambda: f"{e('list')} | {self.pick('reverse', 'list', 'unique', 'unique')} | list", lambda: f"words | unique({flag('case_sensitive')}) | list",

@@ -199,6 +199,91 @@ static void test_origins(void **state) {
     assert_true(ok);
 }
 
+/* How often each control token stands among the ids; the caller frees. */
+static uint32_t *control_counts(const struct power_vocab *vocab, const struct power_buffer *out,
+                                const struct power_buffer *plain) {
+    uint32_t n = power_vocab_info(vocab)->n_tokens, *counts = calloc(n, sizeof *counts);
+    struct power_tokenize_options options = {.parse_special = true, .add_special = true};
+    options.plain = (const unsigned char *)plain->bytes;
+    size_t count = 0, capacity = out->length + 8;
+    uint32_t *ids = malloc(capacity * sizeof *ids);
+    power_error error = {0};
+    if (power_vocab_encode(vocab, (struct power_text){out->bytes ? out->bytes : "", out->length},
+                           &options, ids, capacity, &count, &error) != POWER_OK)
+        fail_msg("encode: %s", error.message);
+    for (size_t i = 0; i < count; i++)
+        counts[ids[i]] += power_vocab_token_type(vocab, ids[i]) == POWER_TOKEN_CONTROL;
+    free(ids);
+    return counts;
+}
+
+/* Control tokens of the vocabulary in messages: no id more than with harmless text. Returns how
+ * many control tokens were found. */
+static size_t compare_ids(const struct power_vocab *vocab, const struct power_template *t,
+                          const json_t *scenario, const char *name) {
+    const struct power_vocab_info *info = power_vocab_info(vocab);
+    char literal[2000] = "", harmless[2000] = "";
+    for (uint32_t i = 0; i < info->n_tokens && strlen(literal) < 500; i++) {
+        struct power_text piece = power_vocab_piece(vocab, i);
+        if (power_vocab_token_type(vocab, i) != POWER_TOKEN_CONTROL || piece.length > 100) continue;
+        strcat(literal, " ");
+        strncat(literal, piece.bytes, piece.length);
+        strcat(harmless, " x");
+    }
+    json_t *chats[2] = {filled(scenario, literal, NULL), filled(scenario, harmless, NULL)};
+    struct power_buffer out[2], plain[2];
+    uint32_t *counts[2] = {NULL, NULL};
+    size_t found = 0;
+    for (int i = 0; i < 2; i++) {
+        power_error error = {0};
+        if (render(t, chats[i], &out[i], &plain[i], &error) == POWER_OK)
+            counts[i] = control_counts(vocab, &out[i], &plain[i]);
+        power_buffer_finish(&out[i]);
+        power_buffer_finish(&plain[i]);
+        json_decref(chats[i]);
+    }
+    for (uint32_t i = 0; counts[0] && counts[1] && i < info->n_tokens; i++) {
+        found += counts[0][i];
+        if (counts[0][i] != counts[1][i])
+            fail_msg("%s: control token %u %u times beside %u", name, i, counts[0][i],
+                     counts[1][i]);
+    }
+    free(counts[0]);
+    free(counts[1]);
+    return found;
+}
+
+static void check_ids(const char *path, const char *what) {
+    power_error error;
+    struct power_vocab *vocab = open_vocab(path, &error);
+    json_t *doc = goldens(), *answers, *scenario;
+    const char *name, *scenario_name;
+    size_t found = 0;
+    if (!vocab) fail_msg("%s: %s", path, error.message);
+    json_object_foreach(json_object_get(doc, "renderings"), name, answers) {
+        struct power_template *t = compile(name);
+        if (!t) continue;
+        json_object_foreach(json_object_get(doc, "scenarios"), scenario_name, scenario) {
+            if (!json_object_get(scenario, "continue_final_message"))
+                found += compare_ids(vocab, t, scenario, name);
+        }
+        power_template_destroy(t);
+    }
+    json_decref(doc);
+    power_vocab_destroy(vocab);
+    print_message("ids: %zu control tokens of %s\n", found, what);
+    assert_true(found > 0);
+}
+
+static void test_ids(void **state) {
+    char path[512];
+    (void)state;
+    if (access(SHARED_DATA "/chat-templates", R_OK) != 0) skip();
+    check_ids(SHARED_DATA "/tokenizers/llama-spm.gguf", "llama-spm");
+    if (cached_model("qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", path, sizeof path))
+        check_ids(path, "qwen2.5");
+}
+
 /* A template's bytes, one character each: o own, g given. */
 static void check_origin(const char *template, const char *want_text, const char *want) {
     struct power_template *t = NULL;
@@ -252,7 +337,7 @@ static void test_carried(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_goldens),
-                                       cmocka_unit_test(test_origins),
+                                       cmocka_unit_test(test_origins), cmocka_unit_test(test_ids),
                                        cmocka_unit_test(test_carried)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers of the methods, and those that only look at a text.
+ * Input: a text. Output: a bool. Threads: one per rendering. Bounds: linear in the text. */
+#ifndef POWER_TEXT_JINJA_METHODS_H
+#define POWER_TEXT_JINJA_METHODS_H
+
+#include "text/jinja.h"
+
+enum method {
+    M_CAPITALIZE,
+    M_CASEFOLD,
+    M_CENTER,
+    M_COUNT,
+    M_ENDSWITH,
+    M_EXPANDTABS,
+    M_FIND,
+    M_FORMAT,
+    M_INDEX,
+    M_ISALNUM,
+    M_ISALPHA,
+    M_ISASCII,
+    M_ISDECIMAL,
+    M_ISDIGIT,
+    M_ISLOWER,
+    M_ISNUMERIC,
+    M_ISSPACE,
+    M_ISTITLE,
+    M_ISUPPER,
+    M_JOIN,
+    M_LJUST,
+    M_LOWER,
+    M_LSTRIP,
+    M_PARTITION,
+    M_REMOVEPREFIX,
+    M_REMOVESUFFIX,
+    M_REPLACE,
+    M_RFIND,
+    M_RINDEX,
+    M_RJUST,
+    M_RPARTITION,
+    M_RSPLIT,
+    M_RSTRIP,
+    M_SPLIT,
+    M_SPLITLINES,
+    M_STARTSWITH,
+    M_STRIP,
+    M_SWAPCASE,
+    M_TITLE,
+    M_UPPER,
+    M_ZFILL,
+    M_FORMAT_MAP,
+    M_ISIDENTIFIER,
+    M_ISPRINTABLE,
+    M_ENCODE,
+    M_MAKETRANS,
+    M_TRANSLATE,
+    M_TEXT_END,
+    M_GET,
+    M_KEYS,
+    M_VALUES,
+    M_ITEMS,
+    M_COPY,
+    M_DICT_END,
+    M_LIST_COUNT,
+    M_LIST_INDEX,
+    M_LIST_COPY,
+    M_LIST_END,
+    M_CYCLE_NEXT,
+    M_CYCLE_RESET,
+    M_CYCLE_END,
+    M_BIT_LENGTH,
+    M_BIT_COUNT,
+    M_AS_INTEGER_RATIO,
+    M_TO_BYTES,
+    M_CONJUGATE,
+    M_IS_INTEGER,
+    M_HEX,
+    M_END
+};
+
+/* isalnum and its like; `name` is the method's, for messages. */
+bool power_jinja_predicate(struct jinja_render *r, int id, const char *name, struct power_text self,
+                           const struct jinja_args *args, struct jinja_value *out);
+
+#endif
