@@ -101,6 +101,14 @@ struct schema_node {
     bool busy, listed, inhabited, emitted;
 };
 
+/* Languages of patterns and formats that were made already; the first few are kept. */
+enum { SCHEMA_KNOWN = 64 };
+struct schema_known {
+    bool format;
+    struct power_text text;
+    const struct power_regular *language;
+};
+
 struct schema_resource {
     uint32_t root;
     struct power_text uri;
@@ -141,6 +149,8 @@ struct schema {
     uint32_t blame; /* the keyword being worked on */
 
     const struct power_regular *no_text, *all_texts, *all_numbers, *integers;
+    struct schema_known known[SCHEMA_KNOWN];
+    uint32_t n_known;
     struct schema_numbers whole;
     const struct power_regular *decided; /* spellings that conditions on numbers decide */
     const struct schema_form *any, *never;

@@ -7,11 +7,19 @@
 
 enum { INDENT_SPACES = 64, INDENT_TABS = 16, FREE_SPACE = 64, CONTAINS_PLACES = 256 };
 
+struct made {
+    const struct power_regular_state *states;
+    enum power_encoding encoding;
+    power_expr expr;
+};
+enum { MADE = 64 };
+
 struct emitter {
     struct schema *s;
     struct power_grammar *g;
     power_expr open, comma, colon; /* spacing inside brackets; separators with theirs */
-    power_expr strings, numbers, integers;
+    struct made made[MADE];        /* the automata that came last */
+    uint32_t n_made;
     power_expr *any; /* by depth: a value that nests at most so deep */
 };
 
@@ -73,8 +81,14 @@ static const struct power_regular *keep(struct emitter *e, const struct power_re
 static power_expr regular(struct emitter *e, const struct power_regular *a,
                           enum power_encoding encoding) {
     if (!a || a->n_states == 0) return power_grammar_nothing(e->g);
+    for (uint32_t i = 0; i < MADE; i++)
+        if (e->made[i].states == a->states && e->made[i].encoding == encoding)
+            return e->made[i].expr;
     const struct power_regular *kept = keep(e, a);
-    return kept ? power_grammar_regular(e->g, kept, encoding) : 0;
+    if (!kept) return 0;
+    power_expr expr = power_grammar_regular(e->g, kept, encoding);
+    e->made[e->n_made++ % MADE] = (struct made){a->states, encoding, expr};
+    return expr;
 }
 
 static power_expr quoted(struct emitter *e, power_expr inside) {
@@ -83,10 +97,8 @@ static power_expr quoted(struct emitter *e, power_expr inside) {
 
 static power_expr emit_strings(struct emitter *e, struct schema_strings strings) {
     struct schema *s = e->s;
-    if (!strings.language && strings.min == 0 && strings.max == SCHEMA_MANY) {
-        if (!e->strings) e->strings = quoted(e, regular(e, s->all_texts, POWER_AS_JSON));
-        return e->strings;
-    }
+    bool all = strings.min == 0 && strings.max == SCHEMA_MANY;
+    if (!strings.language && all) return quoted(e, regular(e, s->all_texts, POWER_AS_JSON));
     if (!strings.language) {
         struct power_regular one;
         power_error why = {0};
@@ -96,17 +108,6 @@ static power_expr emit_strings(struct emitter *e, struct schema_strings strings)
         return quoted(e, power_grammar_repeat(e->g, letter, strings.min, strings.max));
     }
     return quoted(e, regular(e, power_schema_strings(s, strings), POWER_AS_JSON));
-}
-
-static power_expr emit_numbers(struct emitter *e, const struct power_regular *numbers) {
-    struct schema *s = e->s;
-    power_expr *known = numbers == s->all_numbers ? &e->numbers
-                        : numbers == s->integers  ? &e->integers
-                                                  : NULL;
-    if (known && *known) return *known;
-    power_expr made = regular(e, numbers, POWER_AS_UTF8);
-    if (known) *known = made;
-    return made;
 }
 
 /* The expression of a node: itself where it is a scalar, else a rule that is defined later. */
@@ -138,7 +139,7 @@ static power_expr any_level(struct emitter *e, power_expr item) {
                            literal(e, "true"),
                            literal(e, "false"),
                            emit_strings(e, s->any->strings),
-                           emit_numbers(e, s->all_numbers),
+                           regular(e, s->all_numbers, POWER_AS_UTF8),
                            hollow(e, "[", "]"),
                            hollow(e, "{", "}")};
     size_t n = 7;
@@ -284,7 +285,7 @@ static power_expr emit_form(struct emitter *e, const struct schema_form *form) {
     if (form->yes) parts[n++] = literal(e, "true");
     if (form->no) parts[n++] = literal(e, "false");
     if (!power_schema_strings_empty(s, form->strings)) parts[n++] = emit_strings(e, form->strings);
-    if (form->numbers.yes->n_states > 0) parts[n++] = emit_numbers(e, form->numbers.yes);
+    if (form->numbers.yes->n_states > 0) parts[n++] = regular(e, form->numbers.yes, POWER_AS_UTF8);
     for (uint32_t i = 0; i < form->n_arrays; i++)
         if (power_schema_array_lives(s, &form->arrays[i]))
             parts[n++] = emit_array(e, &form->arrays[i]);

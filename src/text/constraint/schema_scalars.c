@@ -61,6 +61,59 @@ static bool narrow_strings(struct schema *s, struct schema_form *form,
     return form->strings.language != NULL;
 }
 
+static const struct power_regular *find_known(const struct schema *s, bool format,
+                                              struct power_text text) {
+    for (uint32_t i = 0; i < s->n_known; i++)
+        if (s->known[i].format == format && power_text_equal(s->known[i].text, text))
+            return s->known[i].language;
+    return NULL;
+}
+
+static const struct power_regular *remember(struct schema *s, bool format, struct power_text text,
+                                            const struct power_regular *made) {
+    if (made->n_states == 0) made = s->no_text;
+    if (s->n_known < SCHEMA_KNOWN)
+        s->known[s->n_known++] = (struct schema_known){format, text, made};
+    return made;
+}
+
+const struct power_regular *power_schema_pattern(struct schema *s, uint32_t at,
+                                                 struct power_text text) {
+    if (!text.bytes) {
+        (void)power_schema_fail(s, POWER_INVALID, at, "must be a string");
+        return NULL;
+    }
+    const struct power_regular *known = find_known(s, false, text);
+    if (known) return known;
+    struct power_regular *made = power_schema_alloc(s, 1, sizeof *made);
+    power_error why = {0};
+    if (!made) return NULL;
+    power_status status = power_regular_parse(&s->space, text, POWER_REGEX_SEARCH, made, &why);
+    return power_schema_check(s, status, at, &why) ? remember(s, false, text, made) : NULL;
+}
+
+static const struct power_regular *format_language(struct schema *s, uint32_t at) {
+    struct power_text name = s->values[at].text;
+    if (!name.bytes) {
+        (void)power_schema_fail(s, POWER_INVALID, at, "must be a string");
+        return NULL;
+    }
+    const struct power_regular *known = find_known(s, true, name);
+    if (known) return known;
+    struct power_regular *made = power_schema_alloc(s, 1, sizeof *made);
+    power_error why = {0};
+    if (!made) return NULL;
+    power_status status = power_regular_format(&s->space, name, made, &why);
+    if (status == POWER_NOT_FOUND) {
+        char fault[128];
+        (void)snprintf(fault, sizeof fault, "format \"%s\" is not known",
+                       power_quote(name.bytes, name.length).text);
+        (void)power_schema_fail(s, POWER_UNSUPPORTED, at, fault);
+        return NULL;
+    }
+    return power_schema_check(s, status, at, &why) ? remember(s, true, name, made) : NULL;
+}
+
 static bool pattern_words(struct schema *s, uint32_t at, struct schema_form *form) {
     uint32_t pattern = power_schema_get(s, at, "pattern");
     uint32_t format = power_schema_get(s, at, "format");
@@ -71,34 +124,7 @@ static bool pattern_words(struct schema *s, uint32_t at, struct schema_form *for
     }
     if (format == SCHEMA_NONE) return true;
     s->blame = format;
-    if (s->values[format].type != SCHEMA_STRING)
-        return power_schema_fail(s, POWER_INVALID, format, "must be a string");
-    struct power_regular *made = power_schema_alloc(s, 1, sizeof *made);
-    power_error why = {0};
-    if (!made) return false;
-    power_status status = power_regular_format(&s->space, s->values[format].text, made, &why);
-    if (status == POWER_NOT_FOUND) {
-        char fault[128];
-        struct power_text name = s->values[format].text;
-        (void)snprintf(fault, sizeof fault, "format \"%s\" is not known",
-                       power_quote(name.bytes, name.length).text);
-        return power_schema_fail(s, POWER_UNSUPPORTED, format, fault);
-    }
-    return power_schema_check(s, status, format, &why) && narrow_strings(s, form, made);
-}
-
-const struct power_regular *power_schema_pattern(struct schema *s, uint32_t at,
-                                                 struct power_text text) {
-    struct power_regular *made = power_schema_alloc(s, 1, sizeof *made);
-    power_error why = {0};
-    if (!made) return NULL;
-    if (!text.bytes) {
-        (void)power_schema_fail(s, POWER_INVALID, at, "must be a string");
-        return NULL;
-    }
-    power_status status = power_regular_parse(&s->space, text, POWER_REGEX_SEARCH, made, &why);
-    if (!power_schema_check(s, status, at, &why)) return NULL;
-    return made->n_states == 0 ? s->no_text : made;
+    return narrow_strings(s, form, format_language(s, format));
 }
 
 bool power_schema_scalar_words(struct schema *s, uint32_t at, struct schema_form *form) {
