@@ -1,24 +1,56 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzz target of the tokenizers. Input: a letter for the form, then: j a tokenizer.json, s a
- * tokenizer.model, g or l a text for a byte-level or an SPM vocabulary made from the lines before
- * the first empty line (g: also merges, lines with a space). Output: none; ids that do not give
- * back the bytes where they must are a finding. Threads: one. Bounds: inputs of 64 KiB. */
+ * tokenizer.model, g, l, u or w a text for a byte-level, an SPM, a Unigram or a WordPiece
+ * vocabulary made from the lines before the first empty line (g: also merges, lines with a space).
+ * Output: none; findings are ids that do not give back the bytes where they must, places outside
+ * the text or going back, and control tokens where the text is plain. Threads: one. Bounds: inputs
+ * of 64 KiB. */
 #include "text/vocab.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
 enum { MAX_LINES = 300, MAX_INPUT = 65536 };
 
+static void check_places(const struct power_vocab *vocab, struct power_text text,
+                         const uint32_t *ids, const power_token_place *places, size_t count) {
+    uint32_t last = 0;
+    for (size_t k = 0; k < count; k++) {
+        if (ids[k] >= power_vocab_info(vocab)->n_tokens) __builtin_trap();
+        if (places[k].start > places[k].end || places[k].end > text.length) __builtin_trap();
+        if (places[k].start < last) __builtin_trap();
+        last = places[k].start;
+    }
+}
+
+/* Where all of the text is plain, no control token may stand, whatever normalization does. */
+static void check_plain(const struct power_vocab *vocab, struct power_text text) {
+    static uint32_t ids[MAX_INPUT * 2 + 8];
+    static unsigned char plain[MAX_INPUT * 2];
+    struct power_tokenize_options options = {.parse_special = true, .plain = plain};
+    size_t count = 0;
+    memset(plain, 1, sizeof plain);
+    if (power_vocab_encode(vocab, text, &options, ids, sizeof ids / sizeof *ids, &count, NULL))
+        return;
+    for (size_t k = 0; k < count; k++) {
+        bool control = power_vocab_token_type(vocab, ids[k]) == POWER_TOKEN_CONTROL;
+        if (control && ids[k] != power_vocab_info(vocab)->unk) __builtin_trap();
+    }
+}
+
 static void encode_text(const struct power_vocab *vocab, struct power_text text, bool lossless) {
     static uint32_t ids[MAX_INPUT * 2 + 8];
+    static power_token_place places[MAX_INPUT * 2 + 8];
+    check_plain(vocab, text);
     for (int i = 0; i < 4; i++) {
-        struct power_tokenize_options options = {.parse_special = i & 1, .add_special = i & 2};
+        struct power_tokenize_options options = {
+            .parse_special = i & 1, .add_special = i & 2, .spans = places};
         size_t count = 0;
         power_error error = {0};
         power_status status = power_vocab_encode(vocab, text, &options, ids,
                                                  sizeof ids / sizeof *ids, &count, &error);
         if (status != POWER_OK && !error.message[0]) __builtin_trap();
         if (status != POWER_OK) continue;
+        check_places(vocab, text, ids, places, count);
         struct power_buffer out;
         struct power_detokenizer d;
         power_buffer_init(&out, &power_default_allocator, (size_t)64 << 20);
@@ -59,7 +91,8 @@ static struct power_meta array_meta(const char *key, enum power_meta_type type, 
 }
 
 /* Byte tokens first, so that every text has ids; then the lines. */
-static void try_lines(bool spm, struct power_text input) {
+static void try_lines(char form, struct power_text input) {
+    const bool spm = form != 'g';
     static struct power_text tokens[MAX_LINES + 256], merges[MAX_LINES];
     static float scores[MAX_LINES + 256];
     static int32_t types[MAX_LINES + 256];
@@ -104,7 +137,10 @@ static void try_lines(bool spm, struct power_text input) {
     if (power_index_create(&power_default_allocator, 8, &source.meta_index, &error) != POWER_OK)
         return;
     struct power_meta model = {.key = POWER_TEXT("tokenizer.ggml.model"), .type = POWER_META_TEXT};
-    model.value.text = spm ? POWER_TEXT("llama") : POWER_TEXT("gpt2");
+    model.value.text = form == 'l'   ? POWER_TEXT("llama")
+                       : form == 'u' ? POWER_TEXT("t5")
+                       : form == 'w' ? POWER_TEXT("bert")
+                                     : POWER_TEXT("gpt2");
     add_meta(&source, model);
     add_meta(&source, array_meta("tokenizer.ggml.tokens", POWER_META_TEXT, n, tokens));
     add_meta(&source, array_meta("tokenizer.ggml.token_type", POWER_META_I32, n, types));
@@ -113,7 +149,7 @@ static void try_lines(bool spm, struct power_text input) {
     struct power_text text = {input.bytes + (at < input.length ? at : input.length),
                               at < input.length ? input.length - at : 0};
     /* a literal U+2581 comes back as a space, by SentencePiece's rule */
-    bool lossless = !spm || !memmem(text.bytes, text.length, "\xE2\x96\x81", 3);
+    bool lossless = form != 'w' && (!spm || !memmem(text.bytes, text.length, "\xE2\x96\x81", 3));
     try_source(&source, text, lossless);
     power_index_destroy(source.meta_index);
 }
@@ -125,9 +161,11 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
                                   .container = POWER_CONTAINER_SAFETENSORS};
     if (data[0] == 'j') source.tokenizer_json = rest;
     if (data[0] == 's') source.tokenizer_model = rest;
-    if (data[0] == 'j' || data[0] == 's')
-        try_source(&source, POWER_TEXT("ab abc <s> \xC3\xA9"), false);
-    else
-        try_lines(data[0] == 'l', rest);
+    if (data[0] == 'j' || data[0] == 's') {
+        size_t n = rest.length < 256 ? rest.length : 256; /* its own bytes as the text, too */
+        try_source(&source, (struct power_text){rest.bytes + rest.length - n, n}, false);
+    } else {
+        try_lines((char)data[0], rest);
+    }
     return 0;
 }

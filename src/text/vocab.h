@@ -42,8 +42,8 @@ struct power_vocab_info {
  * pre-tokenizer that is not known is POWER_UNSUPPORTED by its name. */
 power_status power_vocab_create(const power_allocator *allocator, const struct power_source *source,
                                 struct power_vocab **out, power_error *error) POWER_MUST_USE;
-/* The same with a pre-tokenizer that the caller names (may be empty) in place of the file's; info.pre
- * then is that name. POWER_INVALID where the vocabulary has none that could be named. */
+/* The same with a pre-tokenizer that the caller names (may be empty) in place of the file's;
+ * info.pre then is that name. POWER_INVALID where the vocabulary has none that could be named. */
 power_status power_vocab_create_named(const power_allocator *allocator,
                                       const struct power_source *source, struct power_text pre,
                                       struct power_vocab **out, power_error *error) POWER_MUST_USE;

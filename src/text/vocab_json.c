@@ -288,11 +288,7 @@ static power_status finish(struct power_tokenizer_json *t, const struct power_so
 power_status power_vocab_from_json(struct power_vocab_draft *draft,
                                    const struct power_source *source, power_error *error) {
     struct power_tokenizer_json t = {.draft = draft, .error = error};
-    t.locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!t.locale) return power_fail_memory(error, 0, "tokenizer.json");
     bool ok =
         read_pass(&t, source, 0) && choose_kind(&t) && reserve(&t) && read_pass(&t, source, 1);
-    power_status status = ok ? finish(&t, source) : t.status;
-    freelocale(t.locale);
-    return status;
+    return ok ? finish(&t, source) : t.status;
 }

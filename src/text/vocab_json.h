@@ -5,8 +5,6 @@
 #ifndef POWER_TEXT_VOCAB_JSON_H
 #define POWER_TEXT_VOCAB_JSON_H
 
-#include <locale.h>
-
 #include "text/json.h"
 #include "text/vocab_internal.h"
 
@@ -22,7 +20,6 @@ struct power_tokenizer_json {
     char *blob;
     size_t blob_left;
     double *scores;
-    locale_t locale; /* "C": numbers do not depend on the program's */
     struct power_special *added;
     uint32_t at_added;
     uint32_t at_merge;

@@ -2,7 +2,7 @@
 /* Job: the "model" of a tokenizer.json: tokens, scores, merges, settings.
  * Input: its JSON, in three passes. Output: counts, then tables.
  * Threads: making one. Bounds: nothing is believed beyond what the first pass counted. */
-#include <stdlib.h>
+#include <math.h>
 
 #include "text/vocab_json.h"
 
@@ -42,15 +42,42 @@ static bool take_token(struct power_tokenizer_json *t, struct power_text kept, u
     return true;
 }
 
-/* A number as JSON writes it, read without regard to the locale. */
-static bool read_score(struct power_tokenizer_json *t, double *out) {
-    char copy[64];
-    struct power_text n = t->json.value;
-    if (n.length >= sizeof copy)
-        return power_tokenizer_fail(t, POWER_LIMIT, "tokenizer.json: score \"%s\" is too long", n);
-    memcpy(copy, n.bytes, n.length);
-    copy[n.length] = 0;
-    *out = strtod_l(copy, NULL, t->locale);
+/* The value of a JSON number by the published library's rule, which rounds twice (its digits as one
+ * integer, then the product or quotient with a power of ten): ties depend on the last bit. */
+static double value_of(struct power_text n) {
+    uint64_t digits = 0;
+    long exponent = 0, written = 0;
+    bool fraction = false, full = false;
+    size_t i = n.bytes[0] == '-';
+    for (; i < n.length && n.bytes[i] != 'e' && n.bytes[i] != 'E'; i++) {
+        if (n.bytes[i] == '.') {
+            fraction = true;
+            continue;
+        }
+        unsigned digit = (unsigned)(n.bytes[i] - '0');
+        full = full || digits > (UINT64_MAX - digit) / 10;
+        if (!full) digits = digits * 10 + digit;
+        if (full != fraction) exponent += full ? 1 : -1; /* what is not read counts, or was read */
+    }
+    bool negative = i + 1 < n.length && n.bytes[i + 1] == '-';
+    for (i++; i < n.length; i++) {
+        if (n.bytes[i] >= '0' && n.bytes[i] <= '9' && written < 100000)
+            written = written * 10 + (n.bytes[i] - '0');
+    }
+    exponent += negative ? -written : written;
+    double value = (double)digits;
+    for (; exponent < -308 && value > 0; exponent += 308)
+        value /= 1e308;
+    if (value > 0 && exponent < 0) value /= pow(10, (double)-exponent);
+    if (value > 0 && exponent > 0) value *= pow(10, (double)exponent);
+    return n.bytes[0] == '-' ? -value : value;
+}
+
+static bool read_score(struct power_tokenizer_json *t, uint64_t id) {
+    if (t->json.value.length > 64)
+        return power_tokenizer_fail(t, POWER_LIMIT, "tokenizer.json: score \"%s\" is too long",
+                                    t->json.value);
+    if (t->pass == 1 && t->scores) t->scores[id] = value_of(t->json.value);
     return true;
 }
 
@@ -60,14 +87,12 @@ static bool read_scored(struct power_tokenizer_json *t) {
     uint64_t id = 0;
     t->has_list = true;
     for (; (event = power_json_next(&t->json)) == POWER_JSON_ARRAY; id++) {
-        double score = 0;
         if (power_json_next(&t->json) != POWER_JSON_STRING) return false;
         struct power_text kept = t->json.value;
         if (t->pass == 1) kept = power_tokenizer_put(t, kept);
         if (!take_token(t, kept, id) || power_json_next(&t->json) != POWER_JSON_NUMBER ||
-            !read_score(t, &score) || power_json_next(&t->json) != POWER_JSON_ARRAY_END)
+            !read_score(t, id) || power_json_next(&t->json) != POWER_JSON_ARRAY_END)
             return false;
-        if (t->pass == 1 && t->scores) t->scores[id] = score;
     }
     return event == POWER_JSON_ARRAY_END;
 }
