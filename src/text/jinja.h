@@ -260,6 +260,7 @@ struct jinja_compiler {
     unsigned soft;             /* inside `if`: unknown filters wait until they are reached */
     struct jinja_node *blocks; /* read so far, linked by `other` */
     unsigned n_blocks;
+    unsigned frames;                  /* open ones that are not the top level */
     struct jinja_node *macro;         /* the macro or call block being read */
     const struct jinja_node *unknown; /* first unknown filter or test met while soft */
 };

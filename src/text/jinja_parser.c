@@ -157,6 +157,7 @@ static bool read_set(struct jinja_compiler *c, struct jinja_node *node) {
     }
     node->kind = NODE_SET_BLOCK;
     c->soft = 0; /* a frame of its own; the caller restores it */
+    c->frames++;
     if (power_jinja_is_op(c, "|") && !(node->b = power_jinja_filters(c, NULL, false))) return false;
     return expect_block_end(c) && body_until(c, "endset", &node->list);
 }
@@ -326,6 +327,9 @@ static bool read_imported(struct jinja_compiler *c) {
 static bool read_foreign(struct jinja_compiler *c, struct jinja_node *node) {
     struct power_text tag = c->tokens.items[c->at - 1].text, name;
     node->text = tag;
+    if (c->frames && power_text_equal(tag, POWER_TEXT("extends")))
+        return power_jinja_syntax(c, node->line, node->column,
+                                  "extends stands in a scope that is not the top level");
     if (!(node->a = power_jinja_expression(c, true))) return false;
     if (power_text_equal(tag, POWER_TEXT("include"))) {
         if (power_jinja_skip_name(c, "ignore") && !power_jinja_skip_name(c, "missing"))
@@ -413,10 +417,15 @@ static struct jinja_node *statement(struct jinja_compiler *c) {
         c->at++;
         if (node) node->flag = false;
         bool scope = tags[i].read != read_print;
-        unsigned soft = c->soft;
+        unsigned soft = c->soft, frames = c->frames;
         if (begins_frame(tags[i].kind)) c->soft = 0;
+        if (begins_frame(tags[i].kind) || tags[i].kind == NODE_FOR ||
+            tags[i].kind == NODE_CALL_BLOCK)
+            c->frames++;
+        if (tags[i].kind == NODE_BLOCK) c->frames = 0;
         bool ok = node && tags[i].read(c, node);
         c->soft = soft;
+        c->frames = frames;
         if (!ok) {
             if (c->status == POWER_OK) power_jinja_unexpected(c);
             return NULL;

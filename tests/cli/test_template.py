@@ -7,6 +7,7 @@
 Ends with `N passed, N failed`."""
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,61 @@ def run(*args, stdin=""):
 def expect(name, got, code, out=None, err=None):
     good = got[0] == code and (out is None or got[1] == out) and (err is None or err in got[2])
     check(name, good and (code == 0 or got[2].count("\n") == 1), repr(got))
+
+
+def gguf(path, metas):
+    """A file of texts without tensors."""
+    text = lambda s: struct.pack("<Q", len(s.encode())) + s.encode()
+    with open(path, "wb") as file:
+        file.write(b"GGUF" + struct.pack("<IQQ", 3, 0, len(metas)))
+        for key, value in metas.items():
+            file.write(text(key) + struct.pack("<I", 8) + text(value))
+    return path
+
+
+def choices(folder, chat, tools):
+    plain, tool, rag = "D{{ tools is none }}", "T{{ tools | length }}", "R"
+    key = "tokenizer.chat_template"
+    both = gguf(os.path.join(folder, "both.gguf"),
+                {"general.architecture": "llama", key: plain, f"{key}.tool_use": tool, f"{key}.rag": rag})
+    expect("default", run(both, "-m", chat), 0, "DTrue")
+    expect("tool_use", run(both, "-m", chat, "--tools", tools), 0, "T1")
+    expect("by name", run(both, "-m", chat, "--tools", tools, "--name", "rag"), 0, "R")
+    expect("default by name", run(both, "-m", chat, "--tools", tools, "--name", "default"), 0, "DFalse")
+    expect("no such name", run(both, "-m", chat, "--name", "zzz"), 1, "", 'no chat template "zzz", there is: default, tool_use, rag')
+    one = gguf(os.path.join(folder, "one.gguf"), {"general.architecture": "llama", f"{key}.rag": rag})
+    expect("no default", run(one, "-m", chat), 1, "", "rag")
+    broken = gguf(os.path.join(folder, "broken.gguf"), {"general.architecture": "llama", key: "{{", f"{key}.tool_use": tool})
+    expect("a broken one", run(broken, "-m", chat), 1, "", "line 1")
+    expect("beside a broken one", run(broken, "-m", chat, "--tools", tools), 0, "T1")
+    none = gguf(os.path.join(folder, "none.gguf"), {"general.architecture": "llama"})
+    expect("none", run(none, "-m", chat), 1, "", "no chat template")
+
+
+def folders(folder, chat, tools):
+    """SafeTensors: files beside the weights, and the list in tokenizer_config.json."""
+    model = os.path.join(folder, "st")
+    os.makedirs(os.path.join(model, "additional_chat_templates"))
+
+    def write(name, content):
+        with open(os.path.join(model, name), "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+
+    header = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    write("model.safetensors", struct.pack("<Q", len(header)) + header + bytes(4))
+    write("config.json", json.dumps({"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "num_attention_heads": 2,
+                                     "num_key_value_heads": 1, "num_hidden_layers": 1, "intermediate_size": 64, "vocab_size": 32,
+                                     "max_position_embeddings": 64, "rms_norm_eps": 1e-6}))
+    write("tokenizer_config.json", json.dumps({"chat_template": [
+        {"name": "default", "template": "list default"}, {"name": "tool_use", "template": "list tool_use"}]}))
+    expect("list", run(model, "-m", chat), 0, "list default")
+    expect("list with tools", run(model, "-m", chat, "--tools", tools), 0, "list tool_use")
+    write("chat_template.jinja", "file")
+    write("additional_chat_templates/rag.jinja", "file rag")
+    expect("file before list", run(model, "-m", chat), 0, "file")
+    expect("file of a name", run(model, "-m", chat, "--name", "rag"), 0, "file rag")
+    write("additional_chat_templates/tool_use.jinja", "file tool_use")
+    expect("file with tools", run(model, "-m", chat, "--tools", tools), 0, "file tool_use")
 
 
 def main():
@@ -68,6 +124,8 @@ def main():
         expect("cannot go on", run(write("cut.jinja", "x"), "-m", chat, "--continue"), 1, "", "gone on with")
         help_text = run("--help")
         check("help", help_text[0] == 0 and "--messages" in help_text[1] and "--continue" in help_text[1], help_text)
+        choices(folder, chat, tools)
+        folders(folder, chat, tools)
         script = f"{data}/cases/gguf/script-text.gguf"
         rendered = run(script, "-m", chat)
         if rendered[0] == 0:
