@@ -116,6 +116,7 @@ int open_model(const char *command, const struct model_args *m, const char *path
     o.no_pack = m->no_pack;
     o.no_fusion = m->no_fusion;
     o.sha256 = m->sha256;
+    o.pre_tokenizer = m->pre;
     o.progress = show_progress;
     o.max_sequences = 1;
     o.max_tokens = m->ctx ? m->ctx : m->tokens;
@@ -318,7 +319,6 @@ int render_messages(const char *command, const power_model *model, const power_m
     return -1;
 }
 
-/* ---- output ---- */
 int render_ids(const char *command, const power_model *model, const power_message *messages,
                size_t count, uint32_t **out, size_t *out_count) {
     power_error error = {.offset = POWER_NO_OFFSET};
@@ -347,6 +347,7 @@ int render_ids(const char *command, const power_model *model, const power_messag
     return -1;
 }
 
+/* ---- output ---- */
 
 static int output_errno; /* of the first write that failed */
 

@@ -19,7 +19,7 @@ struct model_args {
     uint64_t memory;
     uint64_t tokens; /* no option: what a command knows it needs when ctx is not given */
     int no_mmap, no_pack, no_fusion, beyond_trained;
-    const char *cpu_mask, *kv, *verify, *sha256;
+    const char *cpu_mask, *kv, *verify, *sha256, *pre;
 };
 void model_args_init(struct model_args *m);
 #define CTX_HELP "context in tokens (default: the model's, at most 4096)"

@@ -34,7 +34,9 @@ void add_model_args(struct arg_table *table, struct model_args *m, const char *c
         {ARG_TEXT, "verify", 0, "WHEN", "hash the file: once, always or never (default: once)",
          &m->verify, 0, 0},
         {ARG_TEXT, "sha256", 0, "HEX", "expected digest of the file; another fails", &m->sha256, 0,
-         0}};
+         0},
+        {ARG_TEXT, "pre", 0, "NAME", "pre-tokenizer by name (default: the one the file names)",
+         &m->pre, 0, 0}};
     args_extend(table, list, COUNT(list));
 }
 

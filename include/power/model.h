@@ -35,9 +35,9 @@ typedef struct power_model_options {
                               smaller of the model's context and 4096, cut to what memory allows */
     uint32_t prefill_rows; /* rows of one step at most; default 512 */
     uint32_t undo_rows;    /* rows a session can take back without a snapshot; default 16 */
-    /* A pre-tokenizer by the name that GGUF files use ("qwen2", "llama-bpe", ...), in place of the one
-     * that the file names or does not name; NULL: the file's. An unknown name fails, and so does a
-     * vocabulary that has none. */
+    /* A pre-tokenizer by the name that GGUF files use ("qwen2", "llama-bpe", ...), in place of the
+     * one that the file names or does not name; NULL: the file's. An unknown name fails, and so
+     * does a vocabulary that has none. */
     const char *pre_tokenizer;
     /* Called now and then while loading, 0..1; nonzero cancels. May be NULL. */
     int (*progress)(void *context, double done);
@@ -159,8 +159,9 @@ typedef struct power_render_options {
     const char *variables_json; /* an object: more variables (enable_thinking, documents, ...) */
     int no_generation_prompt;   /* 1: add_generation_prompt is false, unless variables_json says */
     int continue_final_message; /* 1: the text ends where the last message's content ends */
-    const char *template_name, *template_text;
-    int has_now; /* 1: strftime_now sees now_unix_s (UTC); 0: the machine's clock */
+    const char *template_name;
+    const char *template_text; /* the caller's: its control tokens are trusted as the model's are */
+    int has_now;               /* 1: strftime_now sees now_unix_s (UTC); 0: the machine's clock */
     int64_t now_unix_s;
     uint64_t max_steps; /* 0: 10,000,000 */
     uint64_t max_bytes; /* of the text; 0: 16 MiB */

@@ -39,6 +39,23 @@ power_status power_api_hand_over(const struct power_buffer *buffer, char *out, s
     return POWER_OK;
 }
 
+power_status power_tokenize_places(const power_model *model, const char *text, size_t text_bytes,
+                                   int add_special, int parse_special, uint32_t *out_ids,
+                                   power_token_place *out_places, size_t capacity,
+                                   size_t *out_count, power_error *error) {
+    if (!model || (!text && text_bytes) || (!(out_ids && out_places) && capacity) || !out_count) {
+        return power_fail(error, POWER_INVALID,
+                          "model, text, out_ids, out_places or out_count is NULL");
+    }
+    power_status status = power_api_need_vocab(model, error);
+    if (status != POWER_OK) return status;
+    struct power_tokenize_options options = {.parse_special = parse_special != 0,
+                                             .add_special = add_special != 0,
+                                             .spans = out_places};
+    return power_vocab_encode(model->vocab, (struct power_text){text ? text : "", text_bytes},
+                              &options, out_ids, capacity, out_count, error);
+}
+
 power_status power_detokenize(const power_model *model, const uint32_t *ids, size_t n_ids,
                               int show_special, char *out_text, size_t capacity, size_t *out_bytes,
                               power_error *error) {

@@ -60,8 +60,13 @@ static power_status open_text(struct power_model *model, power_error *error) {
     model->has_hparams = status == POWER_OK;
     status = forgive(model, status, &model->hparams_error, error);
     if (status != POWER_OK) return status;
-    status = power_vocab_create(model->host.allocator, model->source, &model->vocab,
-                                &model->vocab_error);
+    status = power_vocab_create_named(model->host.allocator, model->source,
+                                      power_text_of(model->options.pre_tokenizer), &model->vocab,
+                                      &model->vocab_error);
+    if (status != POWER_OK && model->options.pre_tokenizer) { /* it was asked for by name */
+        if (error) *error = model->vocab_error;
+        return status;
+    }
     status = forgive(model, status, &model->vocab_error, error);
     if (status != POWER_OK) return status;
     status = keep_meta(model, "general.architecture", &model->architecture, error);
@@ -127,6 +132,7 @@ power_status power_model_create(const struct power_model_host *host, const char 
         model->options.sha256 = NULL;
     }
     power_status status = open_parts(model, path, error);
+    model->options.pre_tokenizer = NULL;
     model->options.progress = NULL; /* opening is over: the caller's context may go */
     if (status != POWER_OK) {
         power_model_destroy(model);
