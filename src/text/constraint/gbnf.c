@@ -158,7 +158,7 @@ static bool parse_literal(struct gbnf *p) {
     size_t open = p->at++;
     p->literal.count = 0;
     while (peek(p, 0) != '"') {
-        uint32_t code;
+        uint32_t code = 0;
         if (!character(p, open, "literal", &code)) return false;
         if (!power_regular_room(&p->w, &p->literal, 4, 1)) return false;
         p->literal.count += power_utf8_put(code, (char *)p->literal.items + p->literal.count);
@@ -187,7 +187,7 @@ static bool parse_class(struct gbnf *p) {
     bool negated = peek(p, 0) == '^';
     p->at += negated;
     while (peek(p, 0) != ']') {
-        uint32_t first, last;
+        uint32_t first = 0, last;
         size_t begin = p->at;
         if (!character(p, open, "class", &first)) return false;
         last = first;
@@ -254,7 +254,7 @@ static bool parse_number(struct gbnf *p, uint32_t *out, bool *out_there) {
 /* At a brace: {m}, {m,}, {m,n}, {,n}. */
 static bool parse_counts(struct gbnf *p, uint32_t *min, uint32_t *max) {
     size_t open = p->at++;
-    bool has_min, has_max = true;
+    bool has_min = false, has_max = true;
     skip_space(p, nested(p));
     *min = 0;
     if (!parse_number(p, min, &has_min)) return false;

@@ -205,7 +205,7 @@ static bool search_plain(const struct power_regular_space *space, struct power_t
                          struct power_regular *out) {
     struct regular_work w;
     struct power_arena arena;
-    struct power_regular found, made = {0};
+    struct power_regular found = {0}, made = {0};
     power_arena_init(&arena, space->arena->allocator, REGULAR_WORK_BYTES);
     const struct power_regular_space inner = {&arena, space->max_states};
     power_status status = power_regular_parse(&inner, regex, POWER_REGEX_WHOLE, &found, NULL);

@@ -33,7 +33,8 @@ power_status power_regular_one_of(const struct power_regular_space *space,
     struct regular_work w;
     struct regular_machine m = {0};
     power_regular_begin(&w, space, error);
-    bool going = power_machine_state(&w, &m) && power_machine_state(&w, &m);
+    bool going = power_machine_state(&w, &m);
+    going = going && power_machine_state(&w, &m);
     for (size_t i = 0; going && i < n; i++)
         going = power_machine_edge(&w, &m, 0, ranges[i].first, ranges[i].last, 1);
     if (going) MACHINE_STATES(&m)[1].accepts = true;

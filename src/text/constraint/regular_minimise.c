@@ -129,9 +129,11 @@ static bool first_partition(struct minimiser *x) {
         x->place[i] = (uint32_t)at;
     }
     x->n_blocks = low < n ? 2 : 1; /* live: something accepts */
-    x->end[0] = x->begin[1 % n] = (uint32_t)low;
-    x->begin[0] = 0;
-    if (x->n_blocks == 2) x->end[1] = (uint32_t)n;
+    x->end[0] = (uint32_t)low;
+    if (x->n_blocks == 2) {
+        x->begin[1] = (uint32_t)low;
+        x->end[1] = (uint32_t)n;
+    }
     for (size_t at = low; at < n; at++)
         x->block[x->elements[at]] = 1;
     return wait_for(x, 0) && (x->n_blocks == 1 || wait_for(x, 1));

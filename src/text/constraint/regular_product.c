@@ -42,7 +42,7 @@ static bool expand(struct product *p, uint32_t number) {
     struct pair pair = {words[0], words[1]};
     const struct power_regular_state *a = &p->a->states[pair.a], none = {0},
                                      *b = pair.b == REGULAR_NONE ? &none : &p->b->states[pair.b];
-    const struct power_regular_edge *edges_b = p->b->edges + b->first_edge;
+    const struct power_regular_edge *edges_b = b->n_edges ? p->b->edges + b->first_edge : NULL;
     uint32_t j = 0;
     for (uint32_t i = 0; i < a->n_edges; i++) {
         struct power_regular_edge edge = p->a->edges[a->first_edge + i];
