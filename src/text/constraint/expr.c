@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "text/constraint/program.h"
 
-enum { DEFAULT_MAX_NODES = 2000000, FIRST_ROOM = 64, SETS_LOOKED_AT = 16 };
+enum { DEFAULT_MAX_NODES = 2000000, FIRST_ROOM = 64, SETS_LOOKED_AT = 16, MAX_UNROLLED = 4096 };
 #define DEFAULT_MAX_BYTES ((size_t)256 << 20)
 
 power_status power_grammar_create(const power_allocator *allocator,
@@ -210,12 +210,33 @@ power_expr power_grammar_choice(struct power_grammar *g, const power_expr *parts
     return add_list(g, POWER_EXPR_CHOICE, parts, n);
 }
 
+/* A counted automaton of one code point becomes one automaton while that is small: then what tokens
+ * do inside it need not be looked at for each count (mask.c). 0 where it stays a counter. */
+static power_expr repeat_regular(struct power_grammar *g, power_expr part, uint32_t min,
+                                 uint32_t max) {
+    const struct power_expr_node *e = &g->exprs[part];
+    if (e->kind != POWER_EXPR_REGULAR || max > MAX_UNROLLED || max < 2) return 0;
+    struct power_program_regular body = g->regulars[e->first];
+    if (body.language.n_states != 2 || body.language.states[0].accepts ||
+        body.language.states[1].n_edges) {
+        return 0;
+    }
+    struct power_regular language;
+    power_error error;
+    if (power_regular_repeat(&g->space, &body.language, min, max, &language, &error) != POWER_OK) {
+        return 0;
+    }
+    return power_grammar_regular(g, &language, body.encoding);
+}
+
 power_expr power_grammar_repeat(struct power_grammar *g, power_expr part, uint32_t min,
                                 uint32_t max) {
     if (!valid(g, part)) return 0;
     if (min > max) return power_grammar_nothing(g);
     if (max == 0) return power_grammar_empty(g);
     if (min == 1 && max == 1) return part;
+    power_expr unrolled = repeat_regular(g, part, min, max);
+    if (unrolled || g->status != POWER_OK) return unrolled;
     return add_expr(g, (struct power_expr_node){
                            .kind = POWER_EXPR_REPEAT, .body = part, .min = min, .max = max});
 }

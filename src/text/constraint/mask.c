@@ -284,6 +284,52 @@ static bool fill_around(struct power_matcher *m, struct power_mask_slot *slot, u
     return true;
 }
 
+/* ---- strings of any text ---- */
+
+/* The regular of a JSON string whose length alone is limited, at the start of a character. */
+static const struct power_program_regular *string_of(const struct power_matcher *m, uint32_t state,
+                                                     uint32_t *out_at) {
+    const struct power_state *s = &m->states[state];
+    if (s->n_items != 1 || s->items[0].local < m->grammar->n_nodes) return NULL;
+    const struct power_local *l = power_local_of(m, s->items[0].local);
+    if (l->kind != POWER_LOCAL_QUOTED || l->b != POWER_SPELL_START) return NULL;
+    const struct power_program_regular *r = &m->grammar->regulars[l->ref];
+    *out_at = l->a;
+    return r->encoding == POWER_AS_JSON ? r : NULL;
+}
+
+/* Fills the mask of such a state from the sets of trie_string.c and the tokens behind the quote;
+ * *out_done is false where the state is another. */
+static bool fill_string(struct power_matcher *m, struct power_mask_slot *slot, uint32_t state,
+                        bool *out_done) {
+    const struct power_token_trie *trie = m->trie;
+    uint32_t at = 0, n = 0, run[POWER_TRIE_MAX_BYTES + 2];
+    const struct power_program_regular *r = string_of(m, state, &at);
+    *out_done = false;
+    if (!r) return true;
+    for (run[0] = at; n < trie->n_inside && r->uniform[run[n]] < POWER_NO_MORE; n++)
+        run[n + 1] = r->uniform[run[n]];
+    if (n < trie->n_inside && r->uniform[run[n]] != POWER_NO_MORE) return true;
+    memcpy(slot->words, trie->inside[n], trie->n_words * sizeof *slot->words);
+    for (uint32_t k = 0; k <= n; k++) {
+        for (uint32_t w = 0; r->language.states[run[k]].accepts && w < trie->n_words; w++)
+            slot->words[w] |= trie->closing[k][w];
+    }
+    struct walk w = {.m = m, .tree = &trie->unsafe, .mask = slot->words};
+    uint32_t outside = power_states_of_frame(m, m->states[state].items[0].frame);
+    m->n_found = 0;
+    if (outside == POWER_STATE_UNKNOWN) return false;
+    for (uint32_t i = 0; i < trie->n_exits; i++) {
+        if (trie->exits[i].n > n || !r->language.states[run[trie->exits[i].n]].accepts) continue;
+        if (!walk_below(&w, trie->exits[i].node, outside)) return false;
+    }
+    for (uint32_t i = 0, found = m->n_found; i < found; i++) {
+        if (!walk_exactly(&w, state, m->found[i])) return false;
+    }
+    *out_done = true;
+    return true;
+}
+
 struct power_mask_slot *power_masks_get(struct power_matcher *m, uint32_t state) {
     if (m->states[state].mask) {
         struct power_mask_slot *slot = &m->masks[m->states[state].mask - 1];
@@ -293,8 +339,11 @@ struct power_mask_slot *power_masks_get(struct power_matcher *m, uint32_t state)
     struct power_mask_slot *slot = take_slot(m, state);
     if (!slot) return NULL;
     uint32_t frame = frame_of(m, state);
-    bool done = frame > POWER_FRAME_HOLE ? fill_around(m, slot, state, frame)
-                                         : fill_directly(m, slot, state);
+    bool filled = false, done = fill_string(m, slot, state, &filled);
+    if (done && !filled) {
+        done = frame > POWER_FRAME_HOLE ? fill_around(m, slot, state, frame)
+                                        : fill_directly(m, slot, state);
+    }
     if (!done) {
         slot->state = 0;
         m->states[state].mask = 0;

@@ -79,10 +79,14 @@ struct power_callable {
 /* Safe texts: code points that every encoding spells as themselves (U+0020 and above without the
  * quote and the backslash). run_min: any safe text of so many code points can be read from the
  * state; run_max: no longer one can. POWER_RUN_MAX stands for that and more. */
+#define POWER_NOT_UNIFORM UINT32_MAX
+#define POWER_NO_MORE (UINT32_MAX - 1) /* no code point can follow */
+
 struct power_program_regular {
     struct power_regular language;
     enum power_encoding encoding;
     unsigned char *run_min, *run_max; /* a state */
+    uint32_t *uniform;                /* a state: where every code point leads; or one of: */
     uint64_t *counts;                 /* texts to acceptance, for classes of keys; else NULL */
     uint32_t quoted;                  /* its callable of that kind + 1 */
 };

@@ -60,14 +60,30 @@ static bool pass(struct power_program_regular *regular, const bool *covering,
     return changed;
 }
 
+/* Where all code points lead, if that is one state. */
+static uint32_t uniform(const struct power_regular *a, const struct power_regular_state *state) {
+    static const uint32_t all[2][2] = {{0, 0xD7FF}, {0xE000, 0x10FFFF}};
+    if (state->n_edges == 0) return POWER_NO_MORE;
+    if (!covers(a, state, all[0]) || !covers(a, state, all[1])) return POWER_NOT_UNIFORM;
+    for (uint32_t i = 1; i < state->n_edges; i++) {
+        if (a->edges[state->first_edge + i].to != a->edges[state->first_edge].to) {
+            return POWER_NOT_UNIFORM;
+        }
+    }
+    return a->edges[state->first_edge].to;
+}
+
 bool power_program_runs(struct power_grammar *g, struct power_program_regular *regular) {
     uint32_t n = regular->language.n_states;
     regular->run_min = power_arena_alloc(&g->arena, n, 1);
     regular->run_max = power_arena_alloc(&g->arena, n, 1);
+    regular->uniform = power_arena_alloc(&g->arena, n, sizeof *regular->uniform);
     bool *covering = power_alloc(g->allocator, n, sizeof *covering);
-    bool done = regular->run_min && regular->run_max && covering;
-    for (uint32_t q = 0; q < n && done; q++)
+    bool done = regular->run_min && regular->run_max && regular->uniform && covering;
+    for (uint32_t q = 0; q < n && done; q++) {
         covering[q] = covers_safe(&regular->language, &regular->language.states[q]);
+        regular->uniform[q] = uniform(&regular->language, &regular->language.states[q]);
+    }
     for (unsigned char length = 1; done && length <= POWER_RUN_MAX; length++) {
         if (!pass(regular, covering, length)) break;
     }

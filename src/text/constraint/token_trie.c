@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-enum { MAX_TOKEN_BYTES = 60000 };
-
 struct entry {
     struct power_text text;
     uint32_t token;
@@ -124,7 +122,7 @@ static struct power_text piece_of(const struct power_vocab *vocab, uint32_t id, 
         return (struct power_text){control, POWER_CONTROL_BYTES};
     }
     if (type == POWER_TOKEN_CONTROL || type == POWER_TOKEN_UNUSED || type == POWER_TOKEN_UNKNOWN ||
-        power_vocab_is_end(vocab, id) || !piece.length || piece.length > MAX_TOKEN_BYTES)
+        power_vocab_is_end(vocab, id) || !piece.length || piece.length > POWER_TRIE_MAX_BYTES)
         return none;
     return memchr(piece.bytes, 0xFE, piece.length) ? none : piece;
 }
@@ -213,7 +211,10 @@ static power_status build(struct power_token_trie *trie, const struct power_voca
     }
     if (n) qsort(entries, n, sizeof *entries, compare_entries);
     bool done = build_tree(trie, &trie->all, entries, n) && build_safe(trie, entries, n, &n_unsafe);
-    if (done && build_tree(trie, &trie->unsafe, entries, n_unsafe)) return POWER_OK;
+    if (done && build_tree(trie, &trie->unsafe, entries, n_unsafe) &&
+        power_token_trie_strings(trie)) {
+        return POWER_OK;
+    }
     return power_fail_memory(error, trie->arena.used_bytes, "the tree of tokens");
 }
 

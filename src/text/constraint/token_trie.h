@@ -9,6 +9,8 @@
 
 #define POWER_TRIE_RUNS 63 /* less than POWER_RUN_MAX: mask.c says why */
 
+#define POWER_TRIE_MAX_BYTES 255 /* a longer token takes no part */
+
 /* Node 0 is the root. The children of a node lie behind it up to `end`. */
 struct power_trie_node {
     uint32_t end;
@@ -19,6 +21,10 @@ struct power_trie_node {
 struct power_trie_tree {
     struct power_trie_node *nodes;
     uint32_t n_nodes;
+};
+
+struct power_trie_exit {
+    uint32_t node, n;
 };
 
 struct power_token_trie {
@@ -34,7 +40,18 @@ struct power_token_trie {
     uint64_t *end_mask;            /* end tokens */
     uint64_t
         *safe[POWER_TRIE_RUNS + 1]; /* [k]: tokens of at most k safe code points, whole UTF-8 */
-    uint64_t single_bytes[4];       /* bytes that are tokens by themselves */
+    /* In the JSON string of any text, from the start of a character: [k]: tokens that stay inside,
+     * when at most k code points may follow (one begun counts); and the nodes of `unsafe` where the
+     * closing quote has come and more bytes follow, with the code points before it. */
+    uint64_t **inside;
+    uint32_t n_inside;
+    struct power_trie_exit *exits;
+    uint32_t n_exits;
+    uint64_t **closing;       /* [n]: tokens that end with the closing quote after n code points */
+    uint64_t single_bytes[4]; /* bytes that are tokens by themselves */
 };
+
+/* trie_string.c: inside, closing, exits. False without memory. */
+bool power_token_trie_strings(struct power_token_trie *trie);
 
 #endif
