@@ -111,7 +111,8 @@ static void test_messages(void **state) {
     expect(f, "root ::= \"a\" x ::= \"b\"", POWER_INVALID, 15, "a rule begins inside");
     expect(f, "root ::= \xff", POWER_INVALID, 9, "unexpected");
     expect(f, "root ::= \"\xff\"", POWER_INVALID, 10, "UTF-8");
-    expect(f, "root ::= x\nx ::= root \"a\" | \"c\"", POWER_INVALID, POWER_NO_OFFSET, "left recurs");
+    expect(f, "root ::= x\nx ::= root \"a\" | \"c\"", POWER_INVALID, POWER_NO_OFFSET,
+           "left recurs");
     expect(f, "root ::= \"a\" root", POWER_INVALID, POWER_NO_OFFSET, "no text");
     expect(power_regex_compile, "a(", POWER_INVALID, 1, "byte 1");
     expect(power_regex_compile, "[]", POWER_INVALID, POWER_NO_OFFSET, "matches no text");

@@ -393,10 +393,46 @@ static void test_hostile(void **state) {
     assert_int_equal(parse_repeated("", "(?=a)", 20000, "", POWER_REGEX_SEARCH), POWER_LIMIT);
 }
 
+/* ---- memory that runs out at request number `left` ---- */
+
+static void *scarce_alloc(void *context, size_t bytes, size_t alignment) {
+    uint32_t *left = context;
+    if (*left == 0) return NULL;
+    --*left;
+    return power_default_allocator.alloc(NULL, bytes, alignment);
+}
+
+static void scarce_release(void *context, void *memory, size_t bytes, size_t alignment) {
+    (void)context;
+    power_default_allocator.release(NULL, memory, bytes, alignment);
+}
+
+static void test_no_memory(void **state) {
+    (void)state;
+    static const char *const regexes[] = {"(?:a|bc){2,5}x", "^(?=.*\\d)(?!x)\\p{Lu}+\\b"};
+    for (size_t i = 0; i < 2; i++) {
+        power_status status = POWER_NO_MEMORY;
+        for (uint32_t n = 0; status != POWER_OK; n++) {
+            uint32_t left = n;
+            const power_allocator allocator = {&left, scarce_alloc, scarce_release};
+            struct power_arena arena;
+            struct power_regular out;
+            power_error error = {0};
+            power_arena_init(&arena, &allocator, (size_t)1 << 26);
+            const struct power_regular_space space = {&arena, 0};
+            status = power_regular_parse(&space, power_text_of(regexes[i]), POWER_REGEX_SEARCH,
+                                         &out, &error);
+            if (status != POWER_OK) assert_int_equal(status, POWER_NO_MEMORY);
+            power_arena_finish(&arena);
+            assert_true(n < 1000);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operations), cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_operations),   cmocka_unit_test(test_counts),
         cmocka_unit_test(test_large_unions), cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_hostile)};
+        cmocka_unit_test(test_hostile),      cmocka_unit_test(test_no_memory)};
     return cmocka_run_group_tests(tests, list_texts, NULL);
 }
