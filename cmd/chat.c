@@ -2,6 +2,7 @@
 /* power chat: a conversation. Input: lines from a terminal or a pipe. Output: answers as they come.
  * Owning thread: main. Bounds: the conversation must fit the context; nothing is dropped unasked.
  */
+#include "answer.h"
 #include "chat_turns.h"
 #include "common.h"
 
@@ -23,8 +24,7 @@ struct chat {
     struct sampling_lists lists;
     uint32_t asked;
     power_generate_options g;
-    char *answer;
-    size_t answer_bytes, answer_capacity;
+    struct spoken spoken; /* the answer at hand: its reasoning is no part of the conversation */
 };
 
 static const char help[] = "/help    this text\n"
@@ -35,16 +35,7 @@ static const char help[] = "/help    this text\n"
 
 static int on_delta(void *context, const power_delta *delta) {
     struct chat *c = context;
-    if (c->answer_bytes + delta->text_bytes > c->answer_capacity) {
-        size_t capacity = 2 * (c->answer_bytes + delta->text_bytes) + 4096;
-        char *more = realloc(c->answer, capacity);
-        if (!more) return 1;
-        c->answer = more;
-        c->answer_capacity = capacity;
-    }
-    memcpy(c->answer + c->answer_bytes, delta->text, delta->text_bytes);
-    c->answer_bytes += delta->text_bytes;
-    return !write_out(delta->text, delta->text_bytes);
+    return !spoken_push(&c->spoken, delta);
 }
 
 /* Keeps the part of the state that the new prompt shares, so that only the rest is evaluated. */
@@ -71,6 +62,28 @@ static int say_full(const struct chat *c, size_t needed) {
     return -1;
 }
 
+/* Whether the answer begins inside the reasoning, the text of the prompt tells. */
+static int begin_answer(struct chat *c) {
+    char *prompt = NULL;
+    size_t bytes = 0;
+    int rc = render_messages(name, c->o.model, c->turns.list, c->turns.count, &prompt, &bytes);
+    if (rc < 0) rc = spoken_open(name, &c->spoken, c->o.model, NULL, NULL, prompt, true);
+    free(prompt);
+    return rc;
+}
+
+/* What was said is a turn; what was thought is none. */
+static int end_answer(struct chat *c, power_status status, power_finish finish, bool *out_kept) {
+    struct spoken *s = &c->spoken;
+    bool cut = status != POWER_OK || finish != POWER_FINISH_STOP;
+    bool written = spoken_finish(s, cut) && write_out("\n", 1);
+    *out_kept = written && s->text_bytes != 0 && (!status || status == POWER_CANCELLED);
+    bool room = !*out_kept || turns_add(&c->turns, "assistant", s->text, s->text_bytes);
+    spoken_close(s);
+    if (!written) return write_failed(name);
+    return room ? -1 : fail_text(name, "the conversation has too many turns");
+}
+
 /* One question that is already among the turns. Returns -1 to go on, else an exit status. */
 static int answer(struct chat *c, bool *out_kept_turn) {
     power_error error = {.offset = POWER_NO_OFFSET};
@@ -86,7 +99,8 @@ static int answer(struct chat *c, bool *out_kept_turn) {
     c->g.ids = ids + kept;
     c->g.n_ids = count - kept;
     c->g.sampling.choice = c->asked++; /* each answer draws noise of its own */
-    c->answer_bytes = 0;
+    rc = begin_answer(c);
+    if (rc >= 0) return free(ids), -1;
     interrupt_clear();
     interrupt_watch(c->o.session);
     power_status status = power_generate(c->o.session, &c->g, &result, &error);
@@ -95,17 +109,13 @@ static int answer(struct chat *c, bool *out_kept_turn) {
         status = power_generate(c->o.session, &c->g, &result, &error);
     interrupt_watch(NULL); /* at the prompt there is nothing to cancel */
     free(ids);
-    rc = write_failed(name);
+    rc = end_answer(c, status, result.finish, out_kept_turn);
     if (rc >= 0) return rc;
-    if (!write_out("\n", 1)) return write_failed(name);
     if (status == POWER_CONTEXT_FULL) return say_full(c, count);
     if (status && status != POWER_CANCELLED) {
         fail_with(name, &error);
         return -1;
     }
-    *out_kept_turn = c->answer_bytes != 0;
-    if (*out_kept_turn && !turns_add(&c->turns, "assistant", c->answer, c->answer_bytes))
-        return fail_text(name, "the conversation has too many turns");
     if (!status && result.finish == POWER_FINISH_LENGTH)
         fprintf(stderr, "the answer was cut at --max-tokens %u\n", c->g.max_tokens);
     if (!status && result.finish == POWER_FINISH_CONTEXT)
@@ -215,11 +225,11 @@ int command_chat(int argc, char **argv) {
     if (rc < 0 && c->system && !turns_add(&c->turns, "system", c->system, strlen(c->system)))
         rc = fail_text(name, "out of memory");
     c->g.on_delta = on_delta;
+    c->g.show_special = 1; /* marks of reasoning may be control tokens */
     c->g.context = c;
     if (rc < 0) rc = talk(c);
     close_all(&c->o);
     turns_finish(&c->turns);
-    free(c->answer);
     free(c);
     return rc;
 }

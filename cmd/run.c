@@ -2,6 +2,7 @@
 /* power run: one prompt, one answer.
  * Input: a model, a prompt from the command line, a file or a pipe. Output: the answer as it comes.
  * Owning thread: main. Bounds: the prompt must fit the context, else both numbers are printed. */
+#include "answer.h"
 #include "common.h"
 
 #include "os/os.h"
@@ -17,6 +18,9 @@ struct run {
     struct model_args m;
     struct sampling_args s;
     struct constraint_args c;
+    struct tool_args t;
+    char *tools;          /* owned text of --tools */
+    struct spoken spoken; /* with --tools: the answer taken apart */
     const char *file, *system;
     int raw, stats, json;
     uint32_t top_logprobs; /* UINT32_MAX: no log probabilities */
@@ -71,10 +75,15 @@ static int encode_prompt(struct run *r) {
     messages[n++] = (power_message){"user", r->text};
     char *rendered = NULL;
     size_t bytes = 0;
-    int rc = render_messages(name, r->o.model, messages, n, &rendered, &bytes);
+    int rc = r->tools ? render_tools(name, r->o.model, messages, n, r->tools, &rendered, &r->ids,
+                                     &r->n_ids)
+                      : render_messages(name, r->o.model, messages, n, &rendered, &bytes);
+    if (rc < 0 && r->tools) bytes = strlen(rendered);
+    if (rc < 0 && r->tools)
+        rc = spoken_open(name, &r->spoken, r->o.model, r->tools, r->t.format, rendered, !r->json);
     if (rc < 0 && r->constraint && !r->c.after)
         reasoning_end(info.chat_template, rendered, bytes, r->after, sizeof r->after);
-    if (rc < 0) rc = render_ids(name, r->o.model, messages, n, &r->ids, &r->n_ids);
+    if (rc < 0 && !r->tools) rc = render_ids(name, r->o.model, messages, n, &r->ids, &r->n_ids);
     free(rendered);
     return rc;
 }
@@ -106,6 +115,8 @@ static void keep_token(struct run *r, const power_delta *delta) {
 
 static int on_delta(void *context, const power_delta *delta) {
     struct run *r = context;
+    if (r->tools && !spoken_push(&r->spoken, delta)) return 1;
+    if (r->tools && !r->collect) return 0;
     if (!r->collect) return !write_out(delta->text, delta->text_bytes);
     if (delta->id != UINT32_MAX) keep_token(r, delta); /* else text that was held back */
     if (r->answer_bytes + delta->text_bytes > r->answer_capacity) {
@@ -134,23 +145,42 @@ static void print_stats(const power_generate_result *g) {
             finish_text(g->finish));
 }
 
-static int finish(struct run *r, const power_generate_result *g, uint64_t seed) {
-    if (r->json) {
-        json_t *usage = json_pack("{s:I,s:I}", "prompt_tokens", (json_int_t)g->prompt_tokens,
-                                  "output_tokens", (json_int_t)g->output_tokens);
-        json_t *timing = json_pack("{s:f,s:f,s:f,s:I}", "prefill_tokens_per_s",
-                                   rate(g->prompt_tokens, g->prefill_ns), "decode_tokens_per_s",
-                                   rate(g->output_tokens ? g->output_tokens - 1 : 0, g->decode_ns),
-                                   "ttft_ms", (double)g->first_token_ns * 1e-6, "peak_memory_bytes",
-                                   (json_int_t)power_memory_peak());
-        return print_json(name,
-                          json_pack("{s:o,s:o,s:s,s:I,s:o,s:o}", "text",
-                                    json_text(r->answer ? r->answer : "", r->answer_bytes), "ids",
-                                    json_incref(r->output_ids), "finish", finish_text(g->finish),
-                                    "seed", (json_int_t)seed, "usage", usage, "timing", timing));
+static json_t *answer_json(struct run *r, const power_generate_result *g, uint64_t seed) {
+    json_t *usage = json_pack("{s:I,s:I}", "prompt_tokens", (json_int_t)g->prompt_tokens,
+                              "output_tokens", (json_int_t)g->output_tokens);
+    json_t *timing = json_pack("{s:f,s:f,s:f,s:I}", "prefill_tokens_per_s",
+                               rate(g->prompt_tokens, g->prefill_ns), "decode_tokens_per_s",
+                               rate(g->output_tokens ? g->output_tokens - 1 : 0, g->decode_ns),
+                               "ttft_ms", (double)g->first_token_ns * 1e-6, "peak_memory_bytes",
+                               (json_int_t)power_memory_peak());
+    json_t *stop = g->stop == UINT32_MAX ? json_null() : json_string(r->s.stops.items[g->stop]);
+    json_t *end = g->end_id == UINT32_MAX ? json_null() : json_integer(g->end_id);
+    json_t *answer =
+        json_pack("{s:o,s:O,s:s,s:o,s:o,s:I,s:o,s:o}", "text",
+                  json_text(r->answer ? r->answer : "", r->answer_bytes), "ids", r->output_ids,
+                  "finish", finish_text(g->finish), "stop", stop, "end_id", end, "seed",
+                  (json_int_t)seed, "usage", usage, "timing", timing);
+    if (r->tokens) json_object_set(answer, "tokens", r->tokens);
+    if (r->tools) {
+        /* "text" stays what the model wrote, marks included. */
+        struct spoken *s = &r->spoken;
+        json_object_set_new(answer, "content", json_text(s->text ? s->text : "", s->text_bytes));
+        json_object_set_new(answer, "reasoning",
+                            json_text(s->thoughts ? s->thoughts : "", s->thoughts_bytes));
+        json_object_set(answer, "tool_calls", s->calls);
     }
-    if (!write_out("\n", 1)) return write_failed(name);
-    if (g->finish == POWER_FINISH_CONTEXT)
+    return answer;
+}
+
+/* A constrained answer is a whole text of its language only where the model ended it. */
+static int finish(struct run *r, const power_generate_result *g, uint64_t seed) {
+    bool cut = r->constraint && g->end_id == UINT32_MAX;
+    int rc = EXIT_OK;
+    if (r->tools && !spoken_finish(&r->spoken, g->finish != POWER_FINISH_STOP))
+        return write_failed(name);
+    if (r->json) rc = print_json(name, answer_json(r, g, seed));
+    if (!r->json && !write_out("\n", 1)) return write_failed(name);
+    if (g->finish == POWER_FINISH_CONTEXT && !r->json)
         fprintf(stderr, "power run: the context of %u tokens is full (see --ctx)\n", r->o.context);
     if (cut)
         fprintf(stderr, "power run: the constrained answer was cut (finish: %s)\n",
@@ -172,6 +202,7 @@ static int generate(struct run *r) {
     g.on_delta = on_delta;
     g.context = r;
     g.constraint = r->constraint;
+    if (r->tools) g.show_special = 1; /* marks may be control tokens */
     if (r->constraint && r->c.after) g.constraint_after = r->c.after;
     if (r->after[0]) g.constraint_after = r->after;
     if (r->tokens) g.n_top_logprobs = r->top_logprobs;
@@ -219,11 +250,13 @@ int command_run(int argc, char **argv) {
     add_model_args(&table, &r.m, CTX_HELP);
     add_sampling_args(&table, &r.s);
     add_constraint_args(&table, &r.c);
+    add_tool_args(&table, &r.t);
     args_extend(&table, last, sizeof last / sizeof last[0]);
     const char *positionals[2];
     size_t count = 0;
     int rc = args_parse(&command, table.list, argc, argv, positionals, &count);
     if (rc < 0) rc = check_constraint_args(name, &r.c);
+    if (rc < 0) rc = check_tool_args(name, &r.t, has_constraint(&r.c), r.raw);
     if (rc < 0 && r.top_logprobs != UINT32_MAX && !r.json) {
         fail_text(name, "--logprobs needs --json");
         rc = EXIT_USAGE;
@@ -235,14 +268,18 @@ int command_run(int argc, char **argv) {
     rc = take_prompt(&r, count, positionals);
     if (rc < 0) rc = open_model(name, &r.m, positionals[0], false, &r.o);
     if (rc < 0) rc = open_constraint(name, &r.c, r.o.model, &r.constraint);
+    if (rc < 0 && r.t.tools) rc = read_tools(name, &r.t, &r.tools);
+    if (rc < 0 && r.tools) rc = open_tools(name, &r.t, r.tools, r.o.model, &r.constraint);
     if (rc < 0) rc = encode_prompt(&r);
     if (rc < 0) rc = open_session(name, &r.m, 0, &r.o);
     if (rc < 0) rc = generate(&r);
+    if (r.tools) spoken_close(&r.spoken);
     power_constraint_close(r.constraint);
     close_all(&r.o);
     json_decref(r.output_ids);
     json_decref(r.tokens);
     free(r.answer);
+    free(r.tools);
     free(r.ids);
     free(r.text);
     return rc;

@@ -3,7 +3,7 @@
  * Input: ../shared/data/chat-templates where it lies: 30 templates, and conversations with a tool
  * call as Jinja2 renders them. Output: the format of each template; the call of the conversation.
  */
-#define _GNU_SOURCE /* memmem */
+
 #include "answer_support.h"
 
 static const struct {
@@ -148,9 +148,9 @@ static void test_round_trip(void **state) {
             power_answer_format_of((struct power_text){text, length});
         struct power_text turn;
         bool written = turn_of(answers, &turn) && turn.length > 60;
+        bool calls = false;
         for (size_t i = 0; written && i + 11 < turn.length; i++)
-            if (!memcmp(turn.bytes + i, "get_weather", 11)) break;
-        bool calls = written && memmem(turn.bytes, turn.length, "get_weather", 11);
+            calls = calls || !memcmp(turn.bytes + i, "get_weather", 11);
         if (!format.calls || !calls) {
             print_message("  %s: the template writes no call here\n", name);
             none++;
