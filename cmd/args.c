@@ -166,7 +166,7 @@ static int parse_option(const struct command *command, const struct arg *args, i
     size_t length = equals ? (size_t)(equals - text - 2) : strlen(text) - (is_long ? 2 : 1);
     if (!strcmp(text, "--help") || !strcmp(text, "-h")) {
         print_help(command, args);
-        return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+        return fflush(stdout) || ferror(stdout) ? EXIT_FAILED : EXIT_OK;
     }
     if (!is_long && length != 1) return usage(command, "unknown option \"%.40s\"", text);
     const struct arg *a = is_long ? find(args, text + 2, length, 0) : find(args, "", 0, text[1]);

@@ -62,11 +62,11 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], "help") && argc > 2) return run_command(argv[2], 1, &help);
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
         print_help();
-        return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+        return fflush(stdout) || ferror(stdout) ? EXIT_FAILED : EXIT_OK;
     }
     if (!strcmp(argv[1], "--version")) {
         printf("power %s\n", power_version());
-        return fflush(stdout) ? EXIT_FAILED : EXIT_OK;
+        return fflush(stdout) || ferror(stdout) ? EXIT_FAILED : EXIT_OK;
     }
     return run_command(argv[1], argc - 2, argv + 2);
 }

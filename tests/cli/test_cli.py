@@ -7,6 +7,7 @@
 The models are scripted (tests/data/cases): the last byte of the prompt picks the answer. Standard library
 only. Ends with `N passed, N failed`.
 """
+import hashlib
 import json
 import os
 import pty
@@ -15,6 +16,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 power, data = sys.argv[1], sys.argv[2]
@@ -98,13 +100,67 @@ def test_run():
     check("the same bytes by every path", len({m[:2] for m in masks}) == 1, masks)
 
 
+def test_constraints():
+    with tempfile.TemporaryDirectory() as folder:
+        constraints(f"{folder}/schema.json", f"{folder}/grammar.gbnf")
+
+
+def constraints(schema_file, grammar_file):
+    with open(schema_file, "w") as f:
+        f.write('{"type":"object","properties":{"b":{"enum":["x","y"]},"a":{"type":"boolean"}},"required":["a","b"],"additionalProperties":false}')
+    with open(grammar_file, "w") as f:
+        f.write('root ::= "x" [0-9] | "y"\n')
+    schema = ["--schema", schema_file]
+    code, out, err = run("run", text, "say b", *schema, *greedy)
+    check("schema", code == 0 and set(json.loads(out)) == {"a", "b"} and out.index('"b"') < out.index('"a"'), (out, err))
+    compact = run("run", text, "say b", *schema, "--json-space", "compact", "--seed", "5", "--temperature", "5")
+    check("compact", compact[0] == 0 and not re.search(r"\s", compact[1].rstrip("\n")), compact)
+    orders = {run("run", text, "say b", *schema, "--any-order", "--temperature", "5", "--seed", str(i))[1].find('"b"') > 2 for i in range(12)}
+    check("any order", orders == {True, False}, orders)
+    expect("grammar", run("run", text, "say b", "--grammar", grammar_file, *greedy), 0, re.compile(r"^(x[0-9]|y)\n$"))
+    expect("regex", run("run", text, "say b", "--regex", "[0-9]{3}", *greedy), 0, re.compile(r"^[0-9]{3}\n$"))
+    expect("choice", run("run", text, "say b", "--choice", "ABCDE", "--choice", "ABCDx", *greedy), 0, re.compile("^ABCD[Ex]\n$"))
+    expect("leading space", run("run", text, "say b", "--regex", "a", "--leading-space", "2", "--logit-bias", "32=1000", *greedy), 0, "  a\n")
+    expect("after", run("run", text, "say b", "--regex", "[0-9]{2}", "--constraint-after", "BC", *greedy), 0, re.compile(r"^ABC[0-9]{2}\n$"))
+    expect("cut", run("run", text, "say b", "--regex", "[0-9]{9}", "-n", "3", *greedy), 3, re.compile(r"^[0-9]{3}\n$"), "cut.*length")
+    expect("a bad regex", run("run", text, "say b", "--regex", "(a"), 1, "", "--regex")
+    expect("no such file", run("run", text, "say b", "--schema", "/nonexistent"), 1, "", "No such file")
+    one_line("two constraints", run("run", text, "x", "--regex", "a", "--choice", "b"), "exclude each other")
+    one_line("any order of nothing", run("run", text, "x", "--regex", "a", "--any-order"), "belong to --schema")
+    one_line("after nothing", run("run", text, "x", "--constraint-after", "a"), "belong to a constraint")
+    one_line("a wrong space", run("run", text, "x", *schema, "--json-space", "wide"), "json-space")
+    one_line("logprobs without json", run("run", text, "x", "--logprobs", "2"), "--json")
+    one_line("an empty stop", run("run", text, "x", "--stop", ""), "--stop")
+
+
+def test_stops():
+    expect("stop", run("run", text, "say b", "--stop", "EFG", *greedy), 0, "ABCD\n", "^$")
+    expect("first to end, then longest", run("run", text, "say b", "--stop", "HI", "--stop", "FG", "--stop", "DEFG", *greedy), 0, "ABC\n")
+    expect("no stop comes", run("run", text, "say b", "--stop", "JK", *greedy), 0, "ABCDEFGHIJ\n")
+    answer = json.loads(run("run", text, "say b", "--stop", "zz", "--stop", "EFG", "--json", "--logprobs", "3", *greedy)[1])
+    tokens = answer["tokens"]
+    check("stop in JSON", answer["finish"] == "stop" and answer["stop"] == "EFG" and answer["end_id"] is None
+          and answer["usage"]["output_tokens"] == 3, answer)
+    check("logprobs", [bytes(t["bytes"]) for t in tokens] == [b"ABC", b"DEF", b"G"] and [t["text_offset"] for t in tokens] == [0, 3, 6]
+          and all(len(t["top"]) == 3 and t["top"][0]["id"] == t["id"] and t["top"][0]["logprob"] == t["logprob"] for t in tokens), tokens)
+    answer = json.loads(run("run", text, "say b", "--json", *greedy)[1])
+    check("end in JSON", answer["stop"] is None and answer["end_id"] == 257 and answer["usage"]["output_tokens"] == 6 and "tokens" not in answer, answer)
+    answer = json.loads(run("run", text, "say b", "-n", "2", "--json", *greedy)[1])
+    check("length in JSON", answer["finish"] == "length" and answer["end_id"] is None, answer)
+    code, out, err = run("chat", text, "--stop", "G", *greedy, stdin="say b\n")
+    check("chat stops", code == 0 and "ABCDEF\n" in out and "G" not in out, (out, err))
+    code, out, err = run("chat", text, "-n", "2", *greedy, stdin="say b\n")
+    check("chat says that it cut", code == 0 and "--max-tokens 2" in err, (out, err))
+
+
 def test_refusals():
     expect("context", run("run", text, "say b", "--ctx", "4"), 1, "", r"11.*4")
     expect("trained context", run("run", text, "say b", "--ctx", "100000"), 1, "", r"100000.*1024")
     expect("memory", run("run", text, "say b", "--memory", "1K"), 1, "", r"1024|memory")
     expect("no file", run("run", "/nonexistent.gguf", "x"), 1, "", "No such file")
     expect("a directory", run("run", "/", "x"), 1, "", "power run: ")
-    expect("digest", run("run", text, "x", "--sha256", "0" * 64, "--verify", "always"), 1, "", "digest")
+    real = hashlib.sha256(open(text, "rb").read()).hexdigest()
+    expect("digest", run("run", text, "x", "--sha256", "0" * 64, "--verify", "always"), 1, "", f"digest is {real}.*{'0' * 64}")
     expect("invalid text", subprocess_bytes(["run", text, "--raw"], b"ab\xff"), 1, "", "offset 2|UTF-8")
     expect("chat needs a template", run("chat", llama), 1, "", "template")
     expect("empty bias id", run("run", llama, "channel", "--logit-bias", "99999=1"), 1, "", "99999")
@@ -232,7 +288,7 @@ def test_effects():
 
 
 
-for test in (test_help, test_usage, test_run, test_refusals, test_output, test_others, test_chat, test_terminal, test_interrupt, test_effects):
+for test in (test_help, test_usage, test_run, test_constraints, test_stops, test_refusals, test_output, test_others, test_chat, test_terminal, test_interrupt, test_effects):
     test()
 print(f"{passed} passed, {failed} failed")
 sys.exit(1 if failed or not passed else 0)
