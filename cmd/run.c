@@ -179,7 +179,8 @@ static int finish(struct run *r, const power_generate_result *g, uint64_t seed) 
     if (r->tools && !spoken_finish(&r->spoken, g->finish != POWER_FINISH_STOP))
         return write_failed(name);
     if (r->json) rc = print_json(name, answer_json(r, g, seed));
-    if (!r->json && !write_out("\n", 1)) return write_failed(name);
+    bool line_ends = r->tools && r->spoken.shown == r->spoken.text_bytes; /* a call was the last */
+    if (!r->json && !line_ends && !write_out("\n", 1)) return write_failed(name);
     if (g->finish == POWER_FINISH_CONTEXT && !r->json)
         fprintf(stderr, "power run: the context of %u tokens is full (see --ctx)\n", r->o.context);
     if (cut)
