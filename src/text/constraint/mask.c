@@ -311,11 +311,13 @@ static bool fill_string(struct power_matcher *m, struct power_mask_slot *slot, u
         run[n + 1] = r->uniform[run[n]];
     if (n < trie->n_inside && r->uniform[run[n]] != POWER_NO_MORE) return true;
     memcpy(slot->words, trie->inside[n], trie->n_words * sizeof *slot->words);
-    for (uint32_t k = 0; k <= n; k++) {
-        for (uint32_t w = 0; r->language.states[run[k]].accepts && w < trie->n_words; w++)
-            slot->words[w] |= trie->closing[k][w];
-    }
     struct walk w = {.m = m, .tree = &trie->unsafe, .mask = slot->words};
+    for (uint32_t i = 0; i < trie->n_closers; i++) {
+        const struct power_trie_exit *closer = &trie->closers[i];
+        if (closer->n <= n && r->language.states[run[closer->n]].accepts) {
+            set_tokens(&w, trie->unsafe.nodes[closer->node].token);
+        }
+    }
     uint32_t outside = power_states_of_frame(m, m->states[state].items[0].frame);
     m->n_found = 0;
     if (outside == POWER_STATE_UNKNOWN) return false;

@@ -47,11 +47,12 @@ struct power_token_trie {
     uint32_t n_inside;
     struct power_trie_exit *exits;
     uint32_t n_exits;
-    uint64_t **closing;       /* [n]: tokens that end with the closing quote after n code points */
+    struct power_trie_exit *closers; /* nodes of tokens that end with the closing quote */
+    uint32_t n_closers;
     uint64_t single_bytes[4]; /* bytes that are tokens by themselves */
 };
 
-/* trie_string.c: inside, closing, exits. False without memory. */
+/* trie_string.c: inside, closers, exits. False without memory. */
 bool power_token_trie_strings(struct power_token_trie *trie);
 
 #endif

@@ -34,22 +34,27 @@ static void set_tokens(const struct power_token_trie *trie, uint64_t *mask, uint
         mask[token / 64] |= UINT64_C(1) << (token % 64);
 }
 
-static bool add_exit(struct power_token_trie *trie, uint32_t *room, uint32_t node, uint32_t n) {
-    if (trie->n_exits == *room) {
-        uint32_t more = *room ? *room * 2 : 256;
+struct list {
+    struct power_trie_exit *items;
+    uint32_t n, room;
+};
+
+static bool add(struct power_token_trie *trie, struct list *list, uint32_t node, uint32_t n) {
+    if (list->n == list->room) {
+        uint32_t more = list->room ? list->room * 2 : 256;
         struct power_trie_exit *grown = power_arena_alloc(&trie->arena, more, sizeof *grown);
         if (!grown) return false;
-        if (trie->n_exits) memcpy(grown, trie->exits, trie->n_exits * sizeof *grown);
-        trie->exits = grown;
-        *room = more;
+        if (list->n) memcpy(grown, list->items, list->n * sizeof *grown);
+        list->items = grown;
+        list->room = more;
     }
-    trie->exits[trie->n_exits++] = (struct power_trie_exit){node, n};
+    list->items[list->n++] = (struct power_trie_exit){node, n};
     return true;
 }
 
 static bool walk(struct power_token_trie *trie, struct place *path) {
     const struct power_trie_tree *tree = &trie->unsafe;
-    uint32_t room = 0;
+    struct list exits = {0}, closers = {0};
     path[0] = (struct place){0};
     for (uint32_t i = 1; i < tree->n_nodes;) {
         const struct power_trie_node *node = &tree->nodes[i];
@@ -59,10 +64,18 @@ static bool walk(struct power_token_trie *trie, struct place *path) {
             continue;
         }
         uint32_t n = to->n + (to->cursor.spelling != POWER_SPELL_START);
-        set_tokens(trie, to->closed ? trie->closing[n] : trie->inside[n], node->token);
-        if (to->closed && node->end > i + 1 && !add_exit(trie, &room, i, n)) return false;
+        if (!to->closed) {
+            set_tokens(trie, trie->inside[n], node->token);
+        } else if ((node->end > i + 1 && !add(trie, &exits, i, n)) ||
+                   (node->token != POWER_NO_TOKEN && !add(trie, &closers, i, n))) {
+            return false;
+        }
         i++;
     }
+    trie->exits = exits.items;
+    trie->n_exits = exits.n;
+    trie->closers = closers.items;
+    trie->n_closers = closers.n;
     return true;
 }
 
@@ -78,8 +91,7 @@ static bool alloc_sets(struct power_token_trie *trie, uint64_t ***out) {
 bool power_token_trie_strings(struct power_token_trie *trie) {
     struct place *path = power_alloc(trie->allocator, (size_t)trie->max_depth + 1, sizeof *path);
     trie->n_inside = trie->max_depth;
-    bool done = path && alloc_sets(trie, &trie->inside) && alloc_sets(trie, &trie->closing) &&
-                walk(trie, path);
+    bool done = path && alloc_sets(trie, &trie->inside) && walk(trie, path);
     for (uint32_t k = 0; done && k <= trie->n_inside; k++) {
         uint32_t safe = k < trie->n_runs ? k : trie->n_runs;
         for (uint32_t w = 0; w < trie->n_words; w++) {
