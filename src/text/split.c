@@ -171,7 +171,7 @@ static bool split_from(const struct power_split_stage *stages, unsigned stage,
     return split_from(stages, stage + 1, tail, piece, context);
 }
 
-bool power_split(const struct power_split_stage stages[POWER_SPLIT_MAX_STAGES],
-                 struct power_text text, power_split_fn piece, void *context) {
+bool power_split(const struct power_split_stage *stages, struct power_text text,
+                 power_split_fn piece, void *context) {
     return split_from(stages, 0, text, piece, context);
 }
