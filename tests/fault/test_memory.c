@@ -54,7 +54,25 @@ static int count_delta(void *context, const power_delta *delta) {
     return 0;
 }
 
-/* Tokenize, fork, generate on both, save. */
+/* An answer under a constraint, with stop strings. */
+static power_status constrained(power_model *model, power_session *session,
+                                power_generate_options options, power_error *error) {
+    static const char schema[] =
+        "{\"type\":\"array\",\"items\":{\"enum\":[1,\"a\"]},\"maxItems\":4}";
+    const power_stop_text stops[] = {{"zzz", 3}, {"yy", 2}};
+    power_constraint *constraint = NULL;
+    power_status status =
+        power_constraint_open(model, schema, sizeof schema - 1, NULL, &constraint, error);
+    options.ignore_end_tokens = 0;
+    options.constraint = constraint;
+    options.stops = stops;
+    options.n_stops = 2;
+    if (status == POWER_OK) status = power_generate(session, &options, NULL, error);
+    power_constraint_close(constraint);
+    return status;
+}
+
+/* Tokenize, fork, generate on both, freely and under a constraint, save. */
 static power_status talk(power_model *model, power_session *session, power_error *error) {
     uint32_t ids[32], deltas = 0;
     size_t n_ids = 0, n_bytes = 0;
@@ -71,6 +89,7 @@ static power_status talk(power_model *model, power_session *session, power_error
     if (status == POWER_OK) status = power_generate(session, &options, NULL, error);
     if (status == POWER_OK) status = power_session_fork(session, &fork, error);
     if (status == POWER_OK) status = power_generate(fork, &options, NULL, error);
+    if (status == POWER_OK) status = constrained(model, fork, options, error);
     if (status == POWER_OK) {
         power_status small = power_session_save(fork, NULL, 0, &n_bytes, error);
         if (small != POWER_LIMIT) status = small;
