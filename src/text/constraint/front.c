@@ -100,5 +100,9 @@ power_status power_choice_compile(struct power_grammar *g, struct power_text jso
     power_json_init(&c.json, space->arena->allocator, json, "choices", error);
     if (read_choices(&c)) (void)build_choices(g, &c, out);
     power_json_finish(&c.json);
+    if (w.status == POWER_CORRUPT) { /* the caller's text, not a file's */
+        w.status = POWER_INVALID;
+        if (error) error->status = POWER_INVALID;
+    }
     return power_regular_end(&w);
 }
