@@ -82,8 +82,8 @@ struct power_vocab {
     uint64_t *byte_pairs; /* BYTE_BPE: the same for bytes where tokens hold parts of characters */
     struct power_word_slot *words; /* BPE kinds and SPM */
     uint32_t word_mask;
-    bool words_missing;   /* a token found no slot */
-    size_t longest_word;  /* bytes of a token */
+    bool words_missing;  /* a token found no slot */
+    size_t longest_word; /* bytes of a token */
     /* n_tokens: 1 once somebody saw that its bytes are merged to this token alone. The one part
      * of a vocabulary that changes: what it says is true from the start, and it only saves time. */
     _Atomic unsigned char *alone;
@@ -101,7 +101,7 @@ struct power_vocab {
     struct power_charsmap charsmap;
     uint32_t front[POWER_MAX_AROUND], back[POWER_MAX_AROUND];
     uint32_t n_front, n_back;
-    struct power_trie trie; /* WORDPIECE, UNIGRAM */
+    struct power_trie trie;                     /* WORDPIECE, UNIGRAM */
     struct power_text word_prefix, part_prefix; /* WORDPIECE: of a word's first and other tokens */
     uint32_t word_node, part_node;
     bool has_words, has_parts, clean_spaces;
@@ -123,8 +123,8 @@ struct power_vocab {
 struct power_id_sink {
     const struct power_vocab *vocab;
     uint32_t *ids;
-    power_token_place *spans; /* NULL: nobody asks */
-    const struct power_view *view;  /* what is being encoded, and how far the ids are in it */
+    power_token_place *spans;      /* NULL: nobody asks */
+    const struct power_view *view; /* what is being encoded, and how far the ids are in it */
     size_t at;
     size_t capacity, count;
     uint32_t skip_once; /* an id that is dropped if it comes first: BOS never twice */

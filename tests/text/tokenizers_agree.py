@@ -149,7 +149,10 @@ def corpus():
     lines = []
     for _ in range(3000):
         lines.append("".join(fragment(rng) + rng.choice(["", " "]) for _ in range(6)))
-    text = "\x00".join(lines).replace("\n", " ").replace("\r", " ")
+    text = "\x00".join(lines)
+    for special in SPECIALS: # no piece may be spelled as a special token is
+        text = text.replace(special.strip(), "")
+    text = text.replace("\n", " ").replace("\r", " ")
     few = set("éÅǖṩ한漢가ガﬁ▁½٣😀…—“”。、" + "".join(chr(c) for c in range(0x430, 0x450)))
     return "".join(c for c in text if c in few or " " <= c < "\x7f" or c == "\x00").split("\x00")
 
@@ -283,7 +286,6 @@ def check_trained(program, texts, folder, only):
 
 def write_gguf(path, pieces, scores, types, charsmap, spec):
     import gguf
-    import numpy as np
     writer = gguf.GGUFWriter(path, "t5")
     writer.add_tokenizer_model("t5")
     writer.add_tokenizer_pre("default")
@@ -295,7 +297,7 @@ def write_gguf(path, pieces, scores, types, charsmap, spec):
     writer.add_remove_extra_whitespaces(spec["extra"])
     if charsmap:
         writer.add_array("tokenizer.ggml.precompiled_charsmap",
-                         np.frombuffer(charsmap, dtype=np.uint8).tolist())
+                         charsmap)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -143,8 +143,8 @@ static void test_json_errors(void **state) {
     } cases[] = {
         {"\"BPE\"", "\"WordLevel\"", "WordLevel", POWER_UNSUPPORTED},
         {"\"NFC\"", "\"NFX\"", "normalizer \"NFX\"", POWER_UNSUPPORTED},
-        {"{\"type\": \"ByteLevel\"", "{\"type\": \"UnicodeScripts\"", "pre-tokenizer \"UnicodeScripts\"",
-         POWER_UNSUPPORTED},
+        {"{\"type\": \"ByteLevel\"", "{\"type\": \"UnicodeScripts\"",
+         "pre-tokenizer \"UnicodeScripts\"", POWER_UNSUPPORTED},
         {"\"TemplateProcessing\"", "\"Other\"", "post-processor \"Other\"", POWER_UNSUPPORTED},
         {"\"ab c\"", "\"ab z\"", "merge 1", POWER_CORRUPT},
         {"\"ab c\"", "\"abc\"", "abc", POWER_CORRUPT},
