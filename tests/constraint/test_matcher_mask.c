@@ -9,21 +9,28 @@
 /* JSON with an any-order object, a counted string, a free string, a number and recursion. */
 static power_expr json_like(struct power_grammar *g) {
     struct power_regular any = regex_of(g, "[^\\u0000-\\u001f]*"), word = regex_of(g, "[a-z]{1,9}"),
-                         counted = regex_of(g, "[^\\n]{0,12}"),
+                         counted, free_text,
                          number = regex_of(g, "-?(0|[1-9][0-9]{0,14})(\\.[0-9]+)?");
+    power_error error;
+    assert_int_equal(power_regular_length(power_grammar_space(g), 2, 9, &counted, &error),
+                     POWER_OK);
+    assert_int_equal(
+        power_regular_length(power_grammar_space(g), 0, UINT32_MAX, &free_text, &error), POWER_OK);
     power_expr quote = power_grammar_literal(g, POWER_TEXT("\""));
     power_expr value = power_grammar_rule(g, POWER_TEXT("value"));
-    power_expr strings[2][3] = {{quote, power_grammar_regular(g, &any, POWER_AS_JSON), quote},
-                                {quote, power_grammar_regular(g, &counted, POWER_AS_JSON), quote}};
+    power_expr strings[3][3] = {
+        {quote, power_grammar_regular(g, &any, POWER_AS_JSON), quote},
+        {quote, power_grammar_regular(g, &counted, POWER_AS_JSON), quote},
+        {quote, power_grammar_regular(g, &free_text, POWER_AS_JSON), quote}};
     power_expr colon = power_grammar_literal(g, POWER_TEXT(": ")),
                comma = power_grammar_literal(g, POWER_TEXT(", "));
     power_expr limited = power_grammar_sequence(g, strings[1], 3);
-    struct power_named_member named[] = {{POWER_TEXT("name"), limited, true},
-                                         {POWER_TEXT("kids"), value, false},
-                                         {POWER_TEXT("née\n"), value, false}};
+    struct power_named_member named[] = {
+        {POWER_TEXT("name"), limited, true},
+        {POWER_TEXT("kids"), value, false},
+        {POWER_TEXT("née\n"), power_grammar_sequence(g, strings[2], 3), false}};
     struct power_key_class class = {&word, value};
     struct power_regular texts[2] = {word, regex_of(g, "name|kids")}, others;
-    power_error error;
     assert_int_equal(
         power_regular_subtract(power_grammar_space(g), &texts[0], &texts[1], &others, &error),
         POWER_OK);

@@ -168,19 +168,26 @@ static bool derives(const struct table *t, const struct part *p, const char *tex
     return false;
 }
 
+/* One round over the spans of one part; whether something new was found. */
+static bool extend(struct table *t, const struct random_grammar *r, int part, const char *text,
+                   int length) {
+    bool changed = false;
+    for (int i = 0; i <= length; i++) {
+        for (int j = i; j <= length; j++) {
+            if (t->is[part][i][j] || !derives(t, &r->parts[part], text, i, j)) continue;
+            t->is[part][i][j] = changed = true;
+        }
+    }
+    return changed;
+}
+
 static bool recognises(const struct random_grammar *r, const char *text, int length) {
     static struct table t;
     memset(&t, 0, sizeof t);
     for (bool changed = true; changed;) {
         changed = false;
-        for (int p = 0; p < r->n; p++) {
-            for (int i = 0; i <= length; i++) {
-                for (int j = i; j <= length; j++) {
-                    if (t.is[p][i][j] || !derives(&t, &r->parts[p], text, i, j)) continue;
-                    t.is[p][i][j] = changed = true;
-                }
-            }
-        }
+        for (int p = 0; p < r->n; p++)
+            changed |= extend(&t, r, p, text, length);
     }
     return t.is[0][0][length];
 }
