@@ -112,6 +112,8 @@ static void put_path(struct writer *w, const struct uri *base, const struct uri 
 
 struct power_text power_uri_join(struct power_arena *arena, struct power_text base_text,
                                  struct power_text reference_text) {
+    if (!base_text.bytes) base_text = POWER_TEXT("");
+    if (!reference_text.bytes) reference_text = POWER_TEXT("");
     struct uri base = split(base_text), reference = split(reference_text);
     struct writer w = {power_arena_alloc(arena, base_text.length + reference_text.length + 8, 1),
                        0};
