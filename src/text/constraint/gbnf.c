@@ -301,7 +301,7 @@ static bool open_group(struct gbnf *p, size_t open) {
 
 static bool end_alternative(struct gbnf *p) {
     size_t first = TOP(p)->items, n = p->items.count - first;
-    const power_expr *items = (const power_expr *)p->items.items + first;
+    const power_expr *items = n ? (const power_expr *)p->items.items + first : NULL;
     power_expr all = n == 0   ? power_grammar_empty(p->g)
                      : n == 1 ? items[0]
                               : power_grammar_sequence(p->g, items, n);
