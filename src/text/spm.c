@@ -178,7 +178,9 @@ static bool put_short(struct power_encode_work *work, struct short_part *s) {
 }
 
 static bool merge(struct power_encode_work *work, struct power_text part) {
-    struct short_part s = {.text = part};
+    struct short_part s; /* too large to be cleared for each part */
+    s.text = part;
+    s.n = 0;
     for (size_t at = 0, length; at < part.length; at += length) {
         if (s.n == SHORT_PART) return merge_long(work, part);
         (void)power_utf8_get(part, at, &length, NULL);
