@@ -49,9 +49,8 @@ power_status power_tokenize_places(const power_model *model, const char *text, s
     }
     power_status status = power_api_need_vocab(model, error);
     if (status != POWER_OK) return status;
-    struct power_tokenize_options options = {.parse_special = parse_special != 0,
-                                             .add_special = add_special != 0,
-                                             .spans = out_places};
+    struct power_tokenize_options options = {
+        .parse_special = parse_special != 0, .add_special = add_special != 0, .spans = out_places};
     return power_vocab_encode(model->vocab, (struct power_text){text ? text : "", text_bytes},
                               &options, out_ids, capacity, out_count, error);
 }

@@ -50,7 +50,7 @@ def compare(env, server, text, variables, json_text, counts):
     if want is not None and any("\ud800" <= c < "\ue000" for c in want):
         counts["no stable text"] += 1
         return None
-    if "text" not in got and got.get("status") == generate.UNSUPPORTED:
+    if "text" not in got and (got.get("status") == generate.UNSUPPORTED or "more than 16384 bits" in got["error"]):
         counts["refused by name"] += 1
         counts["refused: " + re.sub(r"^template[^:]*: ", "", got["error"])[:60]] += 1
         return None
