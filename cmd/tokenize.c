@@ -69,8 +69,8 @@ static int print_ids(struct tokenize *t) {
     power_error error = {.offset = POWER_NO_OFFSET};
     json_t *list = json_array();
     for (size_t i = 0; i < t->count; i++) {
-        const char *piece;
-        size_t length;
+        const char *piece = NULL;
+        size_t length = 0;
         if (power_token_bytes(t->o.model, t->ids[i], &piece, &length, &error)) {
             json_decref(list);
             return fail_with(name, &error);

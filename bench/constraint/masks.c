@@ -62,7 +62,7 @@ static power_status compile(struct power_grammar *g, const char *kind, struct po
 /* Every token of the answer, and the end. */
 static bool replay(struct bench *b, struct power_matcher *m, struct power_text answer,
                    power_error *error) {
-    const struct power_tokenize_options plain = {false, false};
+    const struct power_tokenize_options plain = {.parse_special = false};
     struct power_match match = power_matcher_start(m);
     uint32_t *ids = malloc((answer.length + 1) * sizeof *ids);
     size_t n = 0;

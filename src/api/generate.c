@@ -241,6 +241,7 @@ static power_status run_constrained(struct power_session *session, struct power_
                                     options, error);
     job->constrained = &constrained;
     if (status == POWER_OK) status = run(session, job, d, error);
+    job->constrained = NULL;
     power_constrained_finish(&constrained);
     power_constraint_give(options->constraint, matcher,
                           status != POWER_LIMIT && status != POWER_NO_MEMORY);

@@ -80,7 +80,7 @@ power_status power_detokenizer_push_bytes(struct power_detokenizer *d, struct po
             return POWER_OK;
         }
         used -= status == POWER_OK ? d->n_held : used;
-        piece.bytes += used;
+        if (used) piece.bytes += used;
         piece.length -= used;
     }
     if (status == POWER_OK) status = append_certain(piece, out, &used, error);
@@ -89,7 +89,7 @@ power_status power_detokenizer_push_bytes(struct power_detokenizer *d, struct po
         return status;
     }
     d->n_held = (uint32_t)(piece.length - used);
-    if (d->n_held) memcpy(d->held, piece.bytes + used, d->n_held);
+    if (piece.bytes && d->n_held) memcpy(d->held, piece.bytes + used, d->n_held);
     return POWER_OK;
 }
 

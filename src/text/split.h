@@ -80,8 +80,8 @@ const struct power_splitter *power_splitter_at(size_t index);
 /* False for an expression that is not known. */
 bool power_split_stage_of(struct power_text expression, struct power_split_stage *out);
 
-/* `stages` are POWER_SPLIT_MAX_STAGES, or end with a POWER_SPLIT_NONE. False from the callback stops
- * the walk and is returned. */
+/* `stages` are POWER_SPLIT_MAX_STAGES, or end with a POWER_SPLIT_NONE. False from the callback
+ * stops the walk and is returned. */
 typedef bool (*power_split_fn)(void *context, struct power_text piece);
 bool power_split(const struct power_split_stage *stages, struct power_text text,
                  power_split_fn piece, void *context);
