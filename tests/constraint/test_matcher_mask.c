@@ -96,7 +96,7 @@ static uint32_t random_token(struct power_matcher *m, struct power_match match, 
     power_error error;
     assert_int_equal(power_matcher_mask(m, match, &mask, &count, &only, &error), POWER_OK);
     for (uint32_t skip = random_below(seed, count) + 1; skip; id++)
-        skip -= mask[id / 64] >> (id % 64) & 1;
+        skip -= (uint32_t)(mask[id / 64] >> (id % 64) & 1);
     return id - 1;
 }
 
