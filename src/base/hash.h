@@ -34,6 +34,8 @@ power_status power_index_create(const power_allocator *allocator, size_t max_ent
 /* True when it was added; false when the key is there already (value kept). */
 bool power_index_add(struct power_index *index, struct power_text key, uint32_t value);
 bool power_index_find(const struct power_index *index, struct power_text key, uint32_t *out);
+/* The n-th of the secret numbers of an index: the seeds of tables that belong to it. */
+uint64_t power_index_secret(const struct power_index *index, uint64_t n);
 void power_index_destroy(struct power_index *index);
 
 #endif

@@ -122,6 +122,10 @@ bool power_index_find(const struct power_index *index, struct power_text key, ui
     return true;
 }
 
+uint64_t power_index_secret(const struct power_index *index, uint64_t n) {
+    return hash_text(index->seed, (struct power_text){(const char *)&n, sizeof n});
+}
+
 void power_index_destroy(struct power_index *index) {
     if (!index) return;
     power_release(index->allocator, index->entries, index->max_entries, sizeof *index->entries);

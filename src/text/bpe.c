@@ -9,10 +9,10 @@
 #define SHORT_PIECE 24
 #define LONGEST_MERGE 4096
 
-static uint32_t hash_pair(uint32_t left, uint32_t right) {
-    uint64_t h = ((uint64_t)left << 32 | right) * 0x9E3779B97F4A7C15u;
-    h ^= h >> 29;
-    h *= 0xBF58476D1CE4E5B9u;
+/* Under secret factors, so that whoever crafts a vocabulary cannot make its pairs collide. */
+static uint32_t hash_pair(const struct power_vocab *vocab, uint32_t left, uint32_t right) {
+    uint64_t h = vocab->merge_seed[0] * left + vocab->merge_seed[1] * right;
+    h = (h ^ h >> 32) * 0xBF58476D1CE4E5B9u;
     return (uint32_t)(h >> 32);
 }
 
@@ -23,6 +23,8 @@ power_status power_merges_init(struct power_vocab *vocab, size_t count, power_er
     vocab->merges = power_arena_alloc(&vocab->arena, slots, sizeof *vocab->merges);
     if (!vocab->merges) return power_fail_memory(error, slots * sizeof *vocab->merges, "merges");
     vocab->merge_mask = (uint32_t)(slots - 1);
+    for (size_t i = 0; i < 2; i++)
+        vocab->merge_seed[i] = power_index_secret(vocab->index, i) | 1;
     for (size_t i = 0; i < slots; i++)
         vocab->merges[i].left = POWER_NO_TOKEN;
     return POWER_OK;
@@ -30,7 +32,7 @@ power_status power_merges_init(struct power_vocab *vocab, size_t count, power_er
 
 static struct power_merge *find_slot(const struct power_vocab *vocab, uint32_t left,
                                      uint32_t right) {
-    uint32_t at = hash_pair(left, right) & vocab->merge_mask;
+    uint32_t at = hash_pair(vocab, left, right) & vocab->merge_mask;
     for (;;) {
         struct power_merge *m = &vocab->merges[at];
         if (m->left == POWER_NO_TOKEN || (m->left == left && m->right == right)) return m;

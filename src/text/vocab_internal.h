@@ -77,6 +77,7 @@ struct power_vocab {
     float *scores;                /* n_tokens, SPM only */
     uint32_t byte_tokens[256];    /* POWER_NO_TOKEN where there is none */
     struct power_merge *merges;   /* BPE kinds */
+    uint64_t merge_seed[2];
     uint32_t merge_mask;
     uint64_t *pairs;      /* a bit for each pair of neighbours in tokens, hashed; NULL: no cuts */
     uint64_t *byte_pairs; /* BYTE_BPE: the same for bytes where tokens hold parts of characters */
