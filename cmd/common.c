@@ -325,22 +325,15 @@ int render_ids(const char *command, const power_model *model, const power_messag
     power_render_options options;
     power_status status = POWER_NO_MEMORY;
     uint32_t *ids = NULL;
-    json_t *list = json_array();
-    for (size_t i = 0; list && i < count; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s}", "role", messages[i].role, "content",
-                                              messages[i].content));
-    char *json = list && json_array_size(list) == count ? json_dumps(list, 0) : NULL;
-    json_decref(list);
-    if (!json) return fail_text(command, "the messages are not UTF-8 or too large");
     power_render_options_init(&options);
-    options.messages_json = json;
+    options.messages = messages;
+    options.n_messages = count;
     for (size_t capacity = 1024; (ids = malloc(capacity * sizeof *ids)); capacity = *out_count) {
         *out_count = 0;
         status = power_render_tokens(model, &options, ids, capacity, out_count, &error);
         if (status != POWER_LIMIT || *out_count <= capacity) break;
         free(ids);
     }
-    free(json);
     if (!ids) return fail_text(command, "out of memory for the prompt");
     if (status) return free(ids), fail_with(command, &error);
     *out = ids;

@@ -132,7 +132,6 @@ static int print_plain(struct show *s) {
     line("sha256", "%s", s->hex[0] ? s->hex : "not computed (--digest)");
     if (s->metadata) print_metadata(s);
     if (s->tensors) print_tensors(s);
-    if (s->template && f->chat_template) write_out(f->chat_template, strlen(f->chat_template));
     int rc = write_failed(name);
     return rc >= 0 ? rc : EXIT_OK;
 }
@@ -198,10 +197,20 @@ static int print_all_json(struct show *s) {
     return print_json(name, o);
 }
 
+/* Byte for byte: what comes out can be used as a template file. */
+static int print_template(const struct show *s) {
+    const char *text = s->info.chat_template;
+    if (!text) return fail_text(name, "the model has no chat template");
+    write_out(text, strlen(text));
+    int rc = write_failed(name);
+    return rc >= 0 ? rc : EXIT_OK;
+}
+
 static int look(struct show *s) {
     power_error error = {.offset = POWER_NO_OFFSET};
     s->info.struct_size = sizeof s->info;
     if (power_model_get_info(s->o.model, &s->info, &error)) return fail_with(name, &error);
+    if (s->template && !s->json) return print_template(s);
     s->context = s->m.ctx                         ? s->m.ctx
                  : s->info.context_length > 4096u ? 4096u
                                                   : s->info.context_length;
@@ -226,7 +235,7 @@ int command_show(int argc, char **argv) {
     const struct arg args[] = {
         {ARG_FLAG, "metadata", 0, NULL, "every metadata key", &s.metadata, 0, 0},
         {ARG_FLAG, "tensors", 0, NULL, "every tensor", &s.tensors, 0, 0},
-        {ARG_FLAG, "template", 0, NULL, "the chat template", &s.template, 0, 0},
+        {ARG_FLAG, "template", 0, NULL, "the chat template, and nothing else", &s.template, 0, 0},
         {ARG_FLAG, "digest", 0, NULL, "SHA-256 of the file (reads all of it)", &s.digest, 0, 0},
         {ARG_U32, "ctx", 'c', "N", "context to price (default: the model's, at most 4096)",
          &s.m.ctx, 1, 1u << 28},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A question and its answer: opens a model, renders the chat template, streams the text.
  * Input: a model file and a question. Output: the answer on standard output, its rate on standard
- * error. Threads: the runtime's. Bounds: prompts of MAX_TEXT bytes and MAX_IDS tokens.
+ * error. Threads: the runtime's. Bounds: prompts of MAX_IDS tokens, answers of 200.
  *
  * Build: cc generate.c $(pkg-config --cflags --libs power) */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "power/power.h"
 
-enum { MAX_TEXT = 1 << 14, MAX_IDS = 4096 };
+enum { MAX_IDS = 4096 };
 
 /* Nonzero stops: here when nobody reads any more. */
 static int on_delta(void *context, const power_delta *delta) {
@@ -18,17 +18,19 @@ static int on_delta(void *context, const power_delta *delta) {
     return fwrite(delta->text, 1, delta->text_bytes, stdout) != delta->text_bytes || fflush(stdout);
 }
 
-/* The question as token ids: by the model's template, as it is when the model has none. */
+/* The question as token ids: by the model's template, as it is when the model has none. Rendering
+ * to ids keeps a question that spells a control token plain text. */
 static power_status encode(const power_model *model, const char *question, uint32_t *ids,
                            size_t *n_ids, power_error *error) {
-    char text[MAX_TEXT];
-    size_t bytes = 0;
-    power_message message = {"user", question};
-    power_status status = power_render(model, &message, 1, 1, text, sizeof text, &bytes, error);
+    const power_message message = {"user", question};
+    power_render_options options;
+    power_render_options_init(&options);
+    options.messages = &message;
+    options.n_messages = 1;
+    power_status status = power_render_tokens(model, &options, ids, MAX_IDS, n_ids, error);
     if (status == POWER_NOT_FOUND)
         return power_tokenize(model, question, strlen(question), 1, 0, ids, MAX_IDS, n_ids, error);
-    if (status != POWER_OK) return status;
-    return power_tokenize(model, text, bytes, 1, 1, ids, MAX_IDS, n_ids, error);
+    return status;
 }
 
 static power_status answer(power_session *session, const uint32_t *ids, size_t n_ids,

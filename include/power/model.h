@@ -154,7 +154,7 @@ typedef struct power_message {
  * chat_template.jinja is "default". There is never another template than the one asked for. */
 typedef struct power_render_options {
     size_t struct_size;
-    const char *messages_json;  /* an array of messages */
+    const char *messages_json;  /* a JSON array of messages; or, in its place, messages */
     const char *tools_json;     /* an array of tools */
     const char *variables_json; /* an object: more variables (enable_thinking, documents, ...) */
     int no_generation_prompt;   /* 1: add_generation_prompt is false, unless variables_json says */
@@ -163,6 +163,9 @@ typedef struct power_render_options {
     const char *template_text; /* the caller's: its control tokens are trusted as the model's are */
     int has_now;               /* 1: strftime_now sees now_unix_s (UTC); 0: the machine's clock */
     int64_t now_unix_s;
+    /* Messages of a role and a text each, n_messages of them, instead of messages_json. */
+    const power_message *messages;
+    size_t n_messages;
     uint64_t max_steps; /* 0: 10,000,000 */
     uint64_t max_bytes; /* of the text; 0: 16 MiB */
     uint32_t max_depth; /* of nested statements and calls; 0: 200 */

@@ -51,7 +51,7 @@ struct rendering {
     const struct power_template *chosen;
     struct power_template *compiled; /* of template_text */
     struct power_buffer text, plain;
-    char *own;
+    char *own, *messages; /* JSON made here */
 };
 
 static void rendering_init(struct rendering *r, const power_model *model) {
@@ -67,6 +67,7 @@ static void rendering_finish(struct rendering *r) {
     power_buffer_finish(&r->plain);
     power_template_destroy(r->compiled);
     free(r->own);
+    free(r->messages);
 }
 
 static power_status choose(struct rendering *r, const char *name, const char *text, bool tools,
@@ -93,10 +94,43 @@ static power_status check_options(const power_model *model, const power_render_o
         return power_fail(error, POWER_INVALID, "options are NULL or not initialised");
     if (!model && !o->template_text)
         return power_fail(error, POWER_INVALID, "neither a model nor a template is given");
+    if (o->messages && o->messages_json)
+        return power_fail(error, POWER_INVALID, "messages and messages_json are both given");
+    if (!o->messages && o->n_messages)
+        return power_fail(error, POWER_INVALID, "messages is NULL, n_messages is %zu",
+                          o->n_messages);
     if (o->max_bytes > POWER_API_TEXT_BYTES)
         return power_fail(error, POWER_INVALID, "max_bytes is %llu, at most %zu",
                           (unsigned long long)o->max_bytes, POWER_API_TEXT_BYTES);
     return POWER_OK;
+}
+
+static bool add_message(json_t *list, const power_message *message) {
+    json_t *one = json_object();
+    bool good = json_object_set_new(one, "role", json_string(message->role)) == 0 &&
+                json_object_set_new(one, "content", json_string(message->content)) == 0;
+    if (good) return json_array_append_new(list, one) == 0;
+    json_decref(one);
+    return false;
+}
+
+/* Plain messages as the JSON that templates are given; r->messages owns it. */
+static power_status write_messages(struct rendering *r, const power_message *messages,
+                                   size_t n_messages, power_error *error) {
+    json_t *list = json_array();
+    power_status status = POWER_OK;
+    for (size_t i = 0; i < n_messages && status == POWER_OK; i++) {
+        if (!messages[i].role || !messages[i].content)
+            status = power_fail(error, POWER_INVALID, "message %zu: role or content is NULL", i);
+        else if (!add_message(list, &messages[i]))
+            status =
+                power_fail(error, POWER_INVALID, "message %zu: role or content is not UTF-8", i);
+    }
+    if (status == POWER_OK) r->messages = json_dumps(list, 0);
+    json_decref(list);
+    if (status == POWER_OK && !r->messages)
+        return power_fail(error, POWER_NO_MEMORY, "no memory for the messages");
+    return status;
 }
 
 static power_status render_options(struct rendering *r, const power_render_options *o,
@@ -104,9 +138,11 @@ static power_status render_options(struct rendering *r, const power_render_optio
     power_status status = check_options(r->model, o, error);
     if (status == POWER_OK)
         status = choose(r, o->template_name, o->template_text, o->tools_json != NULL, error);
+    if (status == POWER_OK && o->messages)
+        status = write_messages(r, o->messages, o->n_messages, error);
     if (status != POWER_OK) return status;
     r->input.chat = true;
-    r->input.messages = power_text_of(o->messages_json);
+    r->input.messages = power_text_of(o->messages ? r->messages : o->messages_json);
     r->input.tools = power_text_of(o->tools_json);
     r->input.variables = power_text_of(o->variables_json);
     r->input.add_generation_prompt = !o->no_generation_prompt;
@@ -152,46 +188,18 @@ power_status power_render_tokens(const power_model *model, const power_render_op
 
 /* ---- shorter forms ---- */
 
-/* The caller frees. NULL when a text is not UTF-8, or without memory. */
-static char *messages_json(const power_message *messages, size_t n_messages, size_t *out_broken) {
-    json_t *list = json_array();
-    for (size_t i = 0; list && i < n_messages; i++) {
-        json_t *message = json_object();
-        *out_broken = i;
-        if (json_object_set_new(message, "role", json_string(messages[i].role)) != 0 ||
-            json_object_set_new(message, "content", json_string(messages[i].content)) != 0 ||
-            json_array_append(list, message) != 0) {
-            json_decref(list);
-            list = NULL;
-        }
-        json_decref(message);
-    }
-    char *text = list ? json_dumps(list, 0) : NULL;
-    json_decref(list);
-    return text;
-}
-
 power_status power_render(const power_model *model, const power_message *messages,
                           size_t n_messages, int add_generation_prompt, char *out_text,
                           size_t capacity, size_t *out_bytes, power_error *error) {
+    static const power_message none;
     power_render_options options;
-    size_t broken = 0;
     if (!model || (!messages && n_messages) || (!out_text && capacity) || !out_bytes)
         return power_fail(error, POWER_INVALID, "model, messages, out_text or out_bytes is NULL");
-    for (size_t i = 0; i < n_messages; i++) {
-        if (messages[i].role && messages[i].content) continue;
-        return power_fail(error, POWER_INVALID, "message %zu: role or content is NULL", i);
-    }
-    char *json = messages_json(messages, n_messages, &broken);
-    if (!json)
-        return power_fail(error, POWER_INVALID, "message %zu: role or content is not UTF-8",
-                          broken);
     power_render_options_init(&options);
-    options.messages_json = json;
+    options.messages = messages ? messages : &none;
+    options.n_messages = n_messages;
     options.no_generation_prompt = !add_generation_prompt;
-    power_status status = power_render_chat(model, &options, out_text, capacity, out_bytes, error);
-    free(json);
-    return status;
+    return power_render_chat(model, &options, out_text, capacity, out_bytes, error);
 }
 
 power_status power_render_json(const power_model *model, const char *variables_json, char *out_text,

@@ -57,7 +57,7 @@ def one_line(name, got, err):
 def test_help():
     expect("--help", run("--help"), 0, re.compile(r"usage: power COMMAND"), "^$")
     expect("--version", run("--version"), 0, re.compile(r"^power \d+\.\d+\.\d+\n$"))
-    for command in "run chat perplexity show tokenize bench doctor".split():
+    for command in "run chat perplexity show tokenize template bench doctor".split():
         expect(f"{command} --help", run(command, "--help"), 0, re.compile(r"usage: power .*example: ", re.S), "^$")
         check(f"{command} -h", run(command, "-h") == run(command, "--help") == run("help", command))
     one_line("no command", run(), "which command")
@@ -281,7 +281,8 @@ def test_effects():
     check("--special", "</s>" in run("run", text, "say b", "--ignore-end", "--special", "-n", "8", *greedy)[1])
     tokens = [json.loads(run("run", text, "say b", "--json", *o, *greedy)[1])["usage"]["prompt_tokens"] for o in ([], ["--system", "be brief"])]
     check("--system", tokens[0] < tokens[1], tokens)
-    check("show --template", "{%" in run("show", text, "--template")[1])
+    expect("show --template", run("show", text, "--template"), 0, re.compile(r"^{%.*endfor %}\Z", re.S), "^$")
+    expect("show --template without one", run("show", llama, "--template"), 1, "", "no chat template")
     mistral = f"{data}/tiny-models/mistral/model.gguf"
     ids = {o: run("tokenize", mistral, "a</s>", *o.split())[1].count("\n") for o in ("", "--plain", "--parse-special")}
     check("--plain and --parse-special", ids["--plain"] == ids[""] - 1 and ids["--parse-special"] < ids[""], ids)

@@ -43,6 +43,9 @@ c++ -std=c++17 -Wall -Wextra -Werror -o cxx-shared main.cpp $flags
 ./c-shared "$version" "$model" >said 2>&1 || { cat said; fail "the C program (pkg-config) failed"; }
 [ ! -s said ] || { cat said; fail "the library printed"; }
 ./cxx-shared "$version" "$model" || fail "the C++ program (pkg-config) failed"
+for example in "$here"/../../examples/*.c; do # as their first comments say
+    cc -std=c17 -Wall -Wextra -Werror -o example "$example" $flags -lm || fail "$example does not build"
+done
 static="$root/$libdir/libpower.a $(pkg-config --static --libs power | sed 's/-lpower//')"
 cc -std=c17 -o c-static main.c $(pkg-config --cflags power) $static
 LD_LIBRARY_PATH= ./c-static "$version" "$model" || fail "the C program (static) failed"
