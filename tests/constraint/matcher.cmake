@@ -1,5 +1,5 @@
 # The token-level engine: random grammars and objects against brute force, masks against acceptance.
-foreach(name matcher_random matcher_object matcher_mask)
+foreach(name matcher_random matcher_object matcher_mask matcher_memory)
   power_test(${name} ${POWER_TEST_DIR}/test_${name}.c)
 endforeach()
 target_link_libraries(test_matcher_mask PRIVATE PkgConfig::JANSSON)

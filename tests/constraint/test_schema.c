@@ -111,6 +111,8 @@ static void test_invalid(void **state) {
     refused("{\"properties\":{\"a\":3}}", POWER_INVALID, "/properties/a");
     refused("{\"anyOf\":[]}", POWER_INVALID, "\"anyOf\"");
     refused("{\"enum\":3}", POWER_INVALID, "\"enum\"");
+    refused("{\"pattern\":5}", POWER_INVALID, "\"pattern\" at \"/pattern\": must be a string");
+    refused("{\"format\":1}", POWER_INVALID, "\"format\" at \"/format\": must be a string");
     refused("{\"pattern\":\"(\"}", POWER_INVALID, "\"pattern\" at \"/pattern\"");
     refused("{\"$ref\":\"#/$defs/x\"}", POWER_INVALID, "\"$ref\" at \"/$ref\"");
     refused("{\"$ref\":\"#\"}", POWER_INVALID, "\"$ref\" at \"/$ref\": leads back");
@@ -216,10 +218,51 @@ static void test_numbers(void **state) {
         {"{\"multipleOf\":0.01}", "19.999", false},
         {"{\"multipleOf\":9973}", "99730", true},
         {"{\"multipleOf\":9973}", "99731", false},
+        /* One number of a list is spelt in bounded ways. */
+        {"{\"enum\":[2,0.25]}", "2.000000", true},
+        {"{\"enum\":[2,0.25]}", "2.0000000000", false},
+        {"{\"enum\":[2,0]}", "2e0000", true},
+        {"{\"enum\":[2,0]}", "2E000000", false},
+        {"{\"enum\":[2,0]}", "0e99999", false},
+        {"{\"const\":1e20}", "1E+20", true},
+        {"{\"type\":\"number\",\"not\":{\"const\":2}}", "2.0000000000", false},
+        {"{\"type\":\"number\",\"not\":{\"const\":2}}", "2e000000", false},
+        {"{\"oneOf\":[{\"type\":\"integer\"},{\"enum\":[2,2.5]}]}", "2.00000000000", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         if (accepts(cases[i].schema, NULL, cases[i].text) != cases[i].accepted)
             fail_msg("%s: %s", cases[i].schema, cases[i].text);
+}
+
+/* Formats of OpenAPI: bounds of whole numbers, base64, and notes. */
+static void test_openapi(void **state) {
+    (void)state;
+    static const struct {
+        const char *format, *good, *bad;
+    } cases[] = {
+        {"int8", "-128", "-129"},
+        {"int16", "32767", "32768"},
+        {"int32", "-2147483648", "2147483648"},
+        {"int32", "1e3", "1.5"},
+        {"int64", "9223372036854775807", "9223372036854775808"},
+        {"int64", "-9223372036854775808", "-9223372036854775809"},
+        {"uint8", "255", "-1"},
+        {"uint64", "18446744073709551615", "18446744073709551616"},
+        {"double-int", "-9007199254740991", "9007199254740992"},
+        {"int32", "\"no number\"", "2147483648.0"},
+        {"byte", "\"aGVsbG8=\"", "\"aGVsbG8\""},
+        {"byte", "17", "\"a===\""},
+        {"float", "1.5", "x"},
+        {"double", "1e400", "x"},
+        {"password", "\"p w\"", "x"},
+        {"binary", "\"\"", "x"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char schema[64];
+        (void)snprintf(schema, sizeof schema, "{\"format\":\"%s\"}", cases[i].format);
+        if (!accepts(schema, NULL, cases[i].good)) fail_msg("%s: %s", schema, cases[i].good);
+        if (accepts(schema, NULL, cases[i].bad)) fail_msg("%s: %s", schema, cases[i].bad);
+    }
 }
 
 static void test_spacing(void **state) {
@@ -362,6 +405,7 @@ int main(void) {
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_many_properties),
         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_openapi),
         cmocka_unit_test(test_spacing),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_depth_of_any),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Dropping the states that nothing holds: what the held ones need is copied to a new arena.
  * Input: a matcher between calls. Output: the same states under their numbers, all else gone.
- * Threads: one. Bounds: linear in the states; needs the memory of what is held once more.
+ * Threads: one. Bounds: linear in the states; needs the memory of what is held once more. Without
+ * it everything stays as it was.
  * Everything interned refers to smaller numbers only, so one pass down marks and one pass up
  * copies; copies keep their order, so sorted lists stay sorted. */
 #include "text/constraint/state.h"
@@ -9,6 +10,8 @@
 struct tables {
     struct power_intern locals, frames, payloads, texts;      /* as they were */
     uint32_t *local_map, *frame_map, *payload_map, *text_map; /* 0: not held; else new number + 1 */
+    struct power_place **items;                               /* copies by the state's number */
+    uint32_t n_states;
 };
 
 static bool maps_init(struct power_matcher *m, struct tables *t) {
@@ -16,7 +19,8 @@ static bool maps_init(struct power_matcher *m, struct tables *t) {
     t->frame_map = power_alloc(m->allocator, t->frames.n + 1, sizeof(uint32_t));
     t->payload_map = power_alloc(m->allocator, t->payloads.n + 1, sizeof(uint32_t));
     t->text_map = power_alloc(m->allocator, t->texts.n + 1, sizeof(uint32_t));
-    if (t->local_map && t->frame_map && t->payload_map && t->text_map) return true;
+    t->items = power_alloc(m->allocator, t->n_states, sizeof *t->items);
+    if (t->local_map && t->frame_map && t->payload_map && t->text_map && t->items) return true;
     return power_states_fail(m, POWER_NO_MEMORY, "no memory to drop %u states", m->n_states);
 }
 
@@ -29,11 +33,35 @@ static size_t intern_bytes(const struct power_intern *in) {
     return in->room * sizeof *in->entries + in->n_slots * sizeof *in->slots;
 }
 
-static void tables_finish(struct power_matcher *m, struct tables *t) {
+static void maps_finish(struct power_matcher *m, struct tables *t) {
     power_release(m->allocator, t->local_map, t->locals.n + 1, sizeof(uint32_t));
     power_release(m->allocator, t->frame_map, t->frames.n + 1, sizeof(uint32_t));
     power_release(m->allocator, t->payload_map, t->payloads.n + 1, sizeof(uint32_t));
     power_release(m->allocator, t->text_map, t->texts.n + 1, sizeof(uint32_t));
+    power_release(m->allocator, t->items, t->n_states, sizeof *t->items);
+}
+
+static size_t tables_bytes(const struct tables *t) {
+    return intern_bytes(&t->locals) + intern_bytes(&t->frames) + intern_bytes(&t->payloads) +
+           intern_bytes(&t->texts);
+}
+
+static struct tables tables_of(const struct power_matcher *m) {
+    return (struct tables){.locals = m->locals,
+                           .frames = m->frames,
+                           .payloads = m->payloads,
+                           .texts = m->texts,
+                           .n_states = m->n_states};
+}
+
+static void tables_set(struct power_matcher *m, const struct tables *t) {
+    m->locals = t->locals;
+    m->frames = t->frames;
+    m->payloads = t->payloads;
+    m->texts = t->texts;
+}
+
+static void tables_finish(struct power_matcher *m, struct tables *t) {
     intern_finish(m, &t->locals);
     intern_finish(m, &t->frames);
     intern_finish(m, &t->payloads);
@@ -166,26 +194,40 @@ static bool copy_frames(struct power_matcher *m, struct tables *t) {
     return true;
 }
 
-static bool copy_states(struct power_matcher *m, const struct tables *t) {
-    m->n_free_states = 0;
-    for (uint32_t number = POWER_STATE_FIRST; number < m->n_states; number++) {
-        struct power_state *s = &m->states[number];
-        if (s->refs == 0) {
-            *s = (struct power_state){0};
-            if (!POWER_STATES_ROOM(m, free_states)) return false;
-            m->free_states[m->n_free_states++] = number;
-            continue;
-        }
+static bool copy_items(struct power_matcher *m, struct tables *t) {
+    for (uint32_t number = POWER_STATE_FIRST; number < t->n_states; number++) {
+        const struct power_state *s = &m->states[number];
+        if (s->refs == 0) continue;
         struct power_place *items = power_states_alloc(m, s->n_items, sizeof *items);
         if (!items) return false;
         for (uint32_t i = 0; i < s->n_items; i++)
             items[i] = map_place(m, t, s->items[i]);
-        s->items = items;
+        t->items[number] = items;
+    }
+    while (m->free_states_room < t->n_states && m->status == POWER_OK) {
+        m->free_states = power_states_room(m, m->free_states, &m->free_states_room,
+                                           m->free_states_room, sizeof *m->free_states);
+    }
+    return m->status == POWER_OK;
+}
+
+/* The copies take their places. */
+static void commit(struct power_matcher *m, const struct tables *t) {
+    m->n_free_states = 0;
+    for (uint32_t number = POWER_STATE_FIRST; number < t->n_states; number++) {
+        struct power_state *s = &m->states[number];
+        if (s->refs == 0) {
+            *s = (struct power_state){0};
+            m->free_states[m->n_free_states++] = number;
+            continue;
+        }
+        s->items = t->items[number];
         s->next = NULL;
         s->exits = NULL;
         s->n_exits = 0;
     }
-    return true;
+    power_masks_forget(m);
+    power_states_rehash(m);
 }
 
 static bool copy_all(struct power_matcher *m, struct tables *t) {
@@ -196,35 +238,36 @@ static bool copy_all(struct power_matcher *m, struct tables *t) {
     }
     mark_frames(m, t);
     mark_texts(t);
-    if (!power_states_begin(m) || !copy_texts(m, t) || !copy_locals(m, t) || !copy_frames(m, t) ||
-        !copy_states(m, t)) {
-        return false;
-    }
-    power_masks_forget(m);
-    return power_states_rehash(m);
+    return power_states_begin(m) && copy_texts(m, t) && copy_locals(m, t) && copy_frames(m, t) &&
+           copy_items(m, t);
 }
 
 bool power_states_collect(struct power_matcher *m) {
-    struct tables t = {
-        .locals = m->locals, .frames = m->frames, .payloads = m->payloads, .texts = m->texts};
-    struct power_arena before = m->arena;
+    struct tables before = tables_of(m), none = {0};
+    struct power_arena arena = m->arena;
     size_t limit = m->max_state_bytes;
-    if (!maps_init(m, &t)) {
-        t.locals.entries = t.frames.entries = t.payloads.entries = t.texts.entries = NULL;
-        t.locals.slots = t.frames.slots = t.payloads.slots = t.texts.slots = NULL;
-        tables_finish(m, &t);
-        return false;
+    bool done = maps_init(m, &before);
+    if (done) {
+        m->table_bytes -= tables_bytes(&before);
+        tables_set(m, &none);
+        m->max_state_bytes = SIZE_MAX; /* what is held must stay; the caller looks at the limit */
+        done = copy_all(m, &before);
+        m->max_state_bytes = limit;
+        struct tables after = tables_of(m);
+        if (done) {
+            commit(m, &before);
+            tables_finish(m, &before);
+            power_arena_finish(&arena);
+            m->bytes_after_collect = power_states_bytes(m);
+        } else {
+            m->table_bytes += tables_bytes(&before);
+            m->table_bytes -= tables_bytes(&after);
+            tables_finish(m, &after);
+            power_arena_finish(&m->arena);
+            tables_set(m, &before);
+            m->arena = arena;
+        }
     }
-    m->table_bytes -= intern_bytes(&t.locals) + intern_bytes(&t.frames) +
-                      intern_bytes(&t.payloads) + intern_bytes(&t.texts);
-    m->locals = m->frames = m->payloads = m->texts = (struct power_intern){0};
-    m->max_state_bytes =
-        SIZE_MAX; /* what is held must stay; the limit is looked at by the caller */
-    bool done = copy_all(m, &t);
-    m->max_state_bytes = limit;
-    m->broken = !done;
-    tables_finish(m, &t);
-    power_arena_finish(&before);
-    m->bytes_after_collect = power_states_bytes(m);
+    maps_finish(m, &before);
     return done;
 }

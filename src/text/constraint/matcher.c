@@ -12,11 +12,6 @@ static void begin_call(struct power_matcher *m, power_error *error) {
     m->status = POWER_OK;
     m->out_of_bytes = false;
     m->error = error;
-    if (m->broken) {
-        power_states_fail(m, POWER_NO_MEMORY, "the matcher ran out of memory with %u states",
-                          m->n_states);
-        return;
-    }
     size_t bytes = power_states_bytes(m);
     if (bytes > m->max_state_bytes / 8 * 5 &&
         bytes - m->bytes_after_collect > m->max_state_bytes / 8) {
@@ -27,7 +22,7 @@ static void begin_call(struct power_matcher *m, power_error *error) {
 /* After a call that met the limit of bytes: true when dropping states made it worth another try. */
 static bool try_again(struct power_matcher *m) {
     size_t before = power_states_bytes(m);
-    if (!m->out_of_bytes || m->broken || before <= m->bytes_after_collect) return false;
+    if (!m->out_of_bytes || before <= m->bytes_after_collect) return false;
     power_status status = m->status;
     m->status = POWER_OK;
     m->out_of_bytes = false;

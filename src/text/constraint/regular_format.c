@@ -74,6 +74,7 @@ static const struct production PRODUCTIONS[] = {
     /* RFC 3339 appendix A */
     {"clock", "T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)"},
     {"days", "(?:[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?|[0-9]+M(?:[0-9]+D)?|[0-9]+D)"},
+    {"base64", "[A-Za-z0-9+/]"},
     /* RFC 6901, RFC 6570 section 2 */
     {"pointer", "(?:/(?:[^~/]|~[01])*)*"},
     {"varchar", "(?:[A-Za-z0-9_]|<percent>)"},
@@ -110,6 +111,8 @@ static const struct format {
      "\\{[+#./;?&=,!@|]?<variable>(?:,<variable>)*\\})*",
      UCSCHAR, IPRIVATE},
     {"json-pointer", "<pointer>", "", ""},
+    /* OpenAPI's "byte": RFC 4648 section 4, with the padding */
+    {"byte", "(?:<base64>{4})*(?:<base64>{2}(?:==|<base64>=))?", "", ""},
     {"relative-json-pointer", "(?:0|[1-9][0-9]*)(?:#|<pointer>)", "", ""},
 };
 

@@ -10,8 +10,8 @@
  * blank lines and trailing spaces are not. Nothing stands around the whole.
  *
  * Strings are spelt in every way that JSON has; keys in one (the shortest). No key stands twice.
- * `format` is always enforced. $ref stays inside the document. Draft-07 is what "$schema" says, or
- * else 2020-12. */
+ * `format` is always enforced, unless it excludes no value. $ref stays inside the document.
+ * Draft-07 is what "$schema" says, or else 2020-12. */
 #include "text/constraint/schema.h"
 
 enum { DEFAULT_DEPTH = 16, MOST_DEPTH = 256 };

@@ -209,6 +209,13 @@ bool power_schema_decimal(struct schema *s, uint32_t at, struct schema_decimal *
 bool power_schema_count(struct schema *s, uint32_t at, uint32_t *out);
 /* Numbers in one of these relations to the value at `at`. */
 const struct power_regular *power_schema_compare(struct schema *s, uint32_t at, unsigned relations);
+const struct power_regular *power_schema_compare_to(struct schema *s, uint32_t at,
+                                                    const struct schema_decimal *value,
+                                                    unsigned relations);
+/* Numbers in one of the parts, each of which holds the spellings of one number with at most
+ * `digits` digits behind a point. */
+bool power_schema_equal_numbers(struct schema *s, const struct power_regular *parts, uint32_t n,
+                                uint32_t digits, struct schema_numbers *out);
 /* With what is decided and not in `yes`. */
 bool power_schema_numbers(struct schema *s, const struct power_regular *yes,
                           struct schema_numbers *out);

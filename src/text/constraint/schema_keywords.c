@@ -85,11 +85,22 @@ static bool add_value_object(struct schema *s, uint32_t value, struct schema_for
 struct values {
     struct power_text *texts;
     struct power_regular *numbers;
-    uint32_t n_texts, n_numbers;
+    uint32_t n_texts, n_numbers, digits; /* behind the point, in any spelling that is needed */
 };
 
+static bool add_number(struct schema *s, uint32_t at, struct values *v) {
+    struct schema_decimal d;
+    if (!power_schema_decimal(s, at, &d)) return false;
+    const struct power_regular *number = power_schema_compare_to(s, at, &d, RELATION_EQUAL);
+    if (!number) return false;
+    v->numbers[v->n_numbers++] = *number;
+    int64_t behind = (int64_t)d.n - d.point;
+    if (behind > (int64_t)v->digits) v->digits = (uint32_t)behind;
+    if (d.n > v->digits) v->digits = d.n;
+    return true;
+}
+
 static bool add_value(struct schema *s, uint32_t at, struct schema_form *form, struct values *v) {
-    const struct power_regular *number;
     switch (s->values[at].type) {
     case SCHEMA_NULL:
         form->null = true;
@@ -101,10 +112,7 @@ static bool add_value(struct schema *s, uint32_t at, struct schema_form *form, s
         form->yes = true;
         break;
     case SCHEMA_NUMBER:
-        number = power_schema_compare(s, at, RELATION_EQUAL);
-        if (!number) return false;
-        v->numbers[v->n_numbers++] = *number;
-        break;
+        return add_number(s, at, v);
     case SCHEMA_STRING:
         v->texts[v->n_texts++] = s->values[at].text;
         break;
@@ -122,15 +130,14 @@ static const struct schema_form *end_values(struct schema *s, struct schema_form
         form->strings.language = power_schema_literals(s, v->texts, v->n_texts);
         if (!form->strings.language) return NULL;
     }
-    if (v->n_numbers > 0) {
-        const struct power_regular *all = power_schema_union(s, v->numbers, v->n_numbers);
-        if (!all || !power_schema_numbers(s, all, &form->numbers)) return NULL;
-    }
+    if (v->n_numbers > 0 &&
+        !power_schema_equal_numbers(s, v->numbers, v->n_numbers, v->digits, &form->numbers))
+        return NULL;
     return form;
 }
 
 static bool start_values(struct schema *s, struct values *v, uint32_t n) {
-    v->n_texts = v->n_numbers = 0;
+    v->n_texts = v->n_numbers = v->digits = 0;
     v->texts = power_schema_alloc(s, n, sizeof *v->texts);
     v->numbers = power_schema_alloc(s, n, sizeof *v->numbers);
     return v->texts && v->numbers;

@@ -7,7 +7,11 @@
  * A number without any condition may be spelt in each way that JSON has. Under a condition these
  * spellings are decided: plain ones (-0.50) of any length, and exponent forms with one digit before
  * the point and at most 20 behind it (1.5e+07, 2E3, 0e5). Other exponent forms are in neither set,
- * and so are exponent forms under multipleOf, unless every whole number is a multiple. */
+ * and so are exponent forms under multipleOf, unless every whole number is a multiple. A number
+ * that equals one of a list has only spellings of bounded length: no more than four zeros behind
+ * the digits that it needs, and at most four digits of an exponent. */
+#include <stdio.h>
+
 #include "text/constraint/schema.h"
 
 enum phase { START, SIGNED, ZERO, WHOLE, POINT, FRACTION, E_MARK, E_SIGN, E_DIGITS };
@@ -243,11 +247,11 @@ static bool compare_accepts(const void *context, uint64_t state) {
     return (found & b->wanted) != 0;
 }
 
-const struct power_regular *power_schema_compare(struct schema *s, uint32_t at,
-                                                 unsigned relations) {
-    struct bound b = {.wanted = relations};
+const struct power_regular *power_schema_compare_to(struct schema *s, uint32_t at,
+                                                    const struct schema_decimal *value,
+                                                    unsigned relations) {
+    struct bound b = {.wanted = relations, .value = *value};
     const struct power_regular *out;
-    if (!power_schema_decimal(s, at, &b.value)) return NULL;
     int64_t behind = (int64_t)b.value.n - b.value.point;
     b.whole = b.value.n > 0 && b.value.point > 0 ? (unsigned)b.value.point : 0;
     b.behind = b.value.n > 0 && behind > 0 ? (unsigned)behind : 0;
@@ -255,6 +259,31 @@ const struct power_regular *power_schema_compare(struct schema *s, uint32_t at,
     b.e_most = (unsigned)(b.exponent < 0 ? -b.exponent : b.exponent) + 1;
     struct schema_machine machine = {compare_next, compare_accepts, &b};
     return power_schema_machine(s, at, &machine, &out) ? out : NULL;
+}
+
+const struct power_regular *power_schema_compare(struct schema *s, uint32_t at,
+                                                 unsigned relations) {
+    struct schema_decimal value;
+    if (!power_schema_decimal(s, at, &value)) return NULL;
+    return power_schema_compare_to(s, at, &value, relations);
+}
+
+/* The `no` side keeps the long spellings: what is left out of `yes` is no other number. */
+bool power_schema_equal_numbers(struct schema *s, const struct power_regular *parts, uint32_t n,
+                                uint32_t digits, struct schema_numbers *out) {
+    enum { ZEROS = 4 };
+    char text[64];
+    struct power_regular brief;
+    power_error why = {0};
+    const struct power_regular *all = power_schema_union(s, parts, n);
+    if (!all || !power_schema_numbers(s, all, out)) return false;
+    (void)snprintf(text, sizeof text, "[-0-9]*(\\.[0-9]{1,%u})?([eE][-+]?[0-9]{1,%d})?",
+                   digits + ZEROS, ZEROS);
+    power_status status =
+        power_regular_parse(&s->space, power_text_of(text), POWER_REGEX_WHOLE, &brief, &why);
+    if (!power_schema_check(s, status, s->blame, &why)) return false;
+    out->yes = power_schema_and(s, all, &brief);
+    return out->yes != NULL;
 }
 
 bool power_schema_numbers(struct schema *s, const struct power_regular *yes,

@@ -79,10 +79,6 @@ static const struct power_regular *remember(struct schema *s, bool format, struc
 
 const struct power_regular *power_schema_pattern(struct schema *s, uint32_t at,
                                                  struct power_text text) {
-    if (!text.bytes) {
-        (void)power_schema_fail(s, POWER_INVALID, at, "must be a string");
-        return NULL;
-    }
     const struct power_regular *known = find_known(s, false, text);
     if (known) return known;
     struct power_regular *made = power_schema_alloc(s, 1, sizeof *made);
@@ -94,10 +90,6 @@ const struct power_regular *power_schema_pattern(struct schema *s, uint32_t at,
 
 static const struct power_regular *format_language(struct schema *s, uint32_t at) {
     struct power_text name = s->values[at].text;
-    if (!name.bytes) {
-        (void)power_schema_fail(s, POWER_INVALID, at, "must be a string");
-        return NULL;
-    }
     const struct power_regular *known = find_known(s, true, name);
     if (known) return known;
     struct power_regular *made = power_schema_alloc(s, 1, sizeof *made);
@@ -114,9 +106,60 @@ static const struct power_regular *format_language(struct schema *s, uint32_t at
     return power_schema_check(s, status, at, &why) ? remember(s, true, name, made) : NULL;
 }
 
+/* Formats of OpenAPI's registry that say something of numbers: their bounds, both included. */
+struct number_format {
+    const char *name, *least, *most; /* digits; `least` below zero, or zero where it is empty */
+};
+
+static const struct number_format *number_format(struct power_text name) {
+    static const struct number_format list[] = {
+        {"int8", "128", "127"},
+        {"int16", "32768", "32767"},
+        {"int32", "2147483648", "2147483647"},
+        {"int64", "9223372036854775808", "9223372036854775807"},
+        {"uint8", "", "255"},
+        {"uint16", "", "65535"},
+        {"uint32", "", "4294967295"},
+        {"uint64", "", "18446744073709551615"},
+        {"double-int", "9007199254740991", "9007199254740991"}};
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+        if (power_text_equal(name, power_text_of(list[i].name))) return &list[i];
+    return NULL;
+}
+
+static bool narrow_format(struct schema *s, uint32_t at, struct schema_form *form,
+                          const struct number_format *format) {
+    uint32_t n_least = (uint32_t)strlen(format->least), n_most = (uint32_t)strlen(format->most);
+    const struct schema_decimal least = {n_least > 0, format->least, n_least, (int32_t)n_least};
+    const struct schema_decimal most = {false, format->most, n_most, (int32_t)n_most};
+    const struct schema_decimal *values[] = {&least, &most};
+    const unsigned relations[] = {RELATION_MORE | RELATION_EQUAL, RELATION_LESS | RELATION_EQUAL};
+    struct schema_numbers more;
+    for (size_t i = 0; i < 2; i++) {
+        const struct power_regular *yes = power_schema_compare_to(s, at, values[i], relations[i]);
+        if (!yes || !power_schema_numbers(s, yes, &more) || !narrow(s, form, more)) return false;
+    }
+    return narrow(s, form, s->whole);
+}
+
+/* What OpenAPI says of a value's storage or display, and pydantic of a text's use: nothing that a
+ * value could violate. */
+static bool is_note(struct power_text name) {
+    static const char *const list[] = {"float", "double", "password", "binary", "path"};
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+        if (power_text_equal(name, power_text_of(list[i]))) return true;
+    return false;
+}
+
+static bool is_string(struct schema *s, uint32_t at) {
+    return at == SCHEMA_NONE || s->values[at].type == SCHEMA_STRING ||
+           power_schema_fail(s, POWER_INVALID, at, "must be a string");
+}
+
 static bool pattern_words(struct schema *s, uint32_t at, struct schema_form *form) {
     uint32_t pattern = power_schema_get(s, at, "pattern");
     uint32_t format = power_schema_get(s, at, "format");
+    if (!is_string(s, pattern) || !is_string(s, format)) return false;
     if (pattern != SCHEMA_NONE) {
         s->blame = pattern;
         if (!narrow_strings(s, form, power_schema_pattern(s, pattern, s->values[pattern].text)))
@@ -124,6 +167,9 @@ static bool pattern_words(struct schema *s, uint32_t at, struct schema_form *for
     }
     if (format == SCHEMA_NONE) return true;
     s->blame = format;
+    const struct number_format *numbers = number_format(s->values[format].text);
+    if (numbers) return narrow_format(s, format, form, numbers);
+    if (is_note(s->values[format].text)) return true;
     return narrow_strings(s, form, format_language(s, format));
 }
 

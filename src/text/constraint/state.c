@@ -188,27 +188,36 @@ static uint32_t hash_state(const struct power_place *items, uint32_t n, uint32_t
     return hash_words((const uint32_t *)(const void *)items, n * 2, flags & POWER_STATE_KEYED);
 }
 
-static bool state_slots(struct power_matcher *m, uint32_t n_slots) {
-    if (!fits(m, n_slots * sizeof *m->state_slots)) return false;
-    uint32_t *slots = power_alloc(m->allocator, n_slots, sizeof *slots);
-    if (!slots) return power_states_fail(m, POWER_NO_MEMORY, "no memory for %u states", n_slots);
+static void fill_slots(struct power_matcher *m) {
+    uint32_t n_slots = m->n_state_slots;
+    for (uint32_t i = POWER_STATE_FIRST; i < m->n_states; i++) {
+        if (!m->states[i].live) continue;
+        uint32_t at = m->states[i].hash & (n_slots - 1);
+        while (m->state_slots[at])
+            at = (at + 1) & (n_slots - 1);
+        m->state_slots[at] = i;
+    }
+}
+
+static void set_slots(struct power_matcher *m, uint32_t *slots, uint32_t n_slots) {
     power_release(m->allocator, m->state_slots, m->n_state_slots, sizeof *slots);
     m->table_bytes += n_slots * sizeof *slots;
     m->table_bytes -= m->n_state_slots * sizeof *slots;
     m->state_slots = slots;
     m->n_state_slots = n_slots;
-    for (uint32_t i = POWER_STATE_FIRST; i < m->n_states; i++) {
-        if (!m->states[i].live) continue;
-        uint32_t at = m->states[i].hash & (n_slots - 1);
-        while (slots[at])
-            at = (at + 1) & (n_slots - 1);
-        slots[at] = i;
-    }
+    fill_slots(m);
+}
+
+static bool state_slots(struct power_matcher *m, uint32_t n_slots) {
+    if (!fits(m, n_slots * sizeof *m->state_slots)) return false;
+    uint32_t *slots = power_alloc(m->allocator, n_slots, sizeof *slots);
+    if (!slots) return power_states_fail(m, POWER_NO_MEMORY, "no memory for %u states", n_slots);
+    set_slots(m, slots, n_slots);
     return true;
 }
 
 /* The states behind the last live one are forgotten, and their memory is given back. */
-static bool shrink_states(struct power_matcher *m) {
+static void shrink_states(struct power_matcher *m) {
     uint32_t n = m->n_states, room = m->states_room;
     while (n > POWER_STATE_FIRST && !m->states[n - 1].live)
         n--;
@@ -217,19 +226,18 @@ static bool shrink_states(struct power_matcher *m) {
         m->n_free_states--; /* in ascending order */
     while (room > FIRST_ENTRIES && room / 4 > n)
         room /= 2;
-    if (room == m->states_room) return true;
+    if (room == m->states_room) return;
     struct power_state *states = power_alloc(m->allocator, room, sizeof *states);
-    if (!states) return power_states_fail(m, POWER_NO_MEMORY, "no memory for %u states", room);
+    if (!states) return; /* the larger room serves as well */
     memcpy(states, m->states, n * sizeof *states);
     power_release(m->allocator, m->states, m->states_room, sizeof *states);
     m->table_bytes -= (m->states_room - room) * sizeof *states;
     m->states = states;
     m->states_room = room;
-    return true;
 }
 
-bool power_states_rehash(struct power_matcher *m) {
-    if (!shrink_states(m)) return false;
+void power_states_rehash(struct power_matcher *m) {
+    shrink_states(m);
     for (uint32_t i = POWER_STATE_FIRST; i < m->n_states; i++) {
         struct power_state *s = &m->states[i];
         if (s->live) s->hash = hash_state(s->items, s->n_items, s->flags);
@@ -237,7 +245,14 @@ bool power_states_rehash(struct power_matcher *m) {
     uint32_t n_slots = FIRST_ENTRIES * 2;
     while (n_slots <= m->n_states * 2)
         n_slots *= 2;
-    return state_slots(m, n_slots);
+    uint32_t *slots = NULL;
+    if (n_slots < m->n_state_slots) slots = power_alloc(m->allocator, n_slots, sizeof *slots);
+    if (slots) {
+        set_slots(m, slots, n_slots);
+    } else { /* as many as there were are enough */
+        memset(m->state_slots, 0, m->n_state_slots * sizeof *m->state_slots);
+        fill_slots(m);
+    }
 }
 
 static uint32_t state_add(struct power_matcher *m, uint32_t hash, uint32_t at) {

@@ -114,7 +114,6 @@ struct power_matcher {
     uint32_t start;
     bool exact;        /* the step under way keeps texts of keys */
     bool out_of_bytes; /* the failure of this call is that max_state_bytes is used up */
-    bool broken;       /* memory ran out while dropping states: no call works any more */
 
     /* work of one step */
     struct power_place *work, *items, *pairs;
@@ -139,11 +138,12 @@ struct power_matcher {
 bool power_states_init(struct power_matcher *m);
 /* The first entries of new tables in a new arena. */
 bool power_states_begin(struct power_matcher *m);
-/* The index of the states that are live. */
-bool power_states_rehash(struct power_matcher *m);
+/* The index of the states that are live; needs no memory. */
+void power_states_rehash(struct power_matcher *m);
 void power_states_finish(struct power_matcher *m);
 size_t power_states_bytes(const struct power_matcher *m);
-/* Drops every state without references and what only those use. */
+/* Drops every state without references and what only those use. Without memory for the copies all
+ * stays as it was. */
 bool power_states_collect(struct power_matcher *m);
 /* Notes the failure of the call under way; always false. */
 bool power_states_fail(struct power_matcher *m, power_status status, const char *format, ...)
