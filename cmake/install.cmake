@@ -1,4 +1,5 @@
-# What `make install` puts where: headers, both libraries, power.pc, the CMake package, the program.
+# What `make install` puts where: headers, both libraries, power.pc, the CMake package, the program
+# with its manual page and its completion for bash.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -9,6 +10,9 @@ install(TARGETS power_shared EXPORT power-targets LIBRARY DESTINATION ${CMAKE_IN
 install(FILES $<TARGET_FILE:power_static> DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET power)
   install(TARGETS power RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES ${CMAKE_SOURCE_DIR}/man/power.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${CMAKE_SOURCE_DIR}/completion/power.bash
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME power)
 endif()
 
 # The paths in power.pc start at its own place, so the tree may be moved and DESTDIR needs no care.

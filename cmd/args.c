@@ -62,18 +62,41 @@ static bool parse_bytes(const char *text, uint64_t *out) {
     return !*rest;
 }
 
+enum { HELP_COLUMN = 31, HELP_WIDTH = 80 };
+
+/* From HELP_COLUMN on, where the cursor stands already; words stay whole. */
+static void print_wrapped(const char *text) {
+    size_t column = HELP_COLUMN;
+    while (*text) {
+        size_t word = strcspn(text, " ");
+        bool first = column == HELP_COLUMN;
+        if (!first && column + 1 + word > HELP_WIDTH) {
+            printf("\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+            first = true;
+        }
+        printf("%s%.*s", first ? "" : " ", (int)word, text);
+        column += word + !first;
+        text += word;
+        text += strspn(text, " ");
+    }
+    printf("\n");
+}
+
 static void print_option(const struct arg *a) {
     char left[64];
     char letter[8] = "    ";
     if (a->letter) snprintf(letter, sizeof letter, "-%c, ", a->letter);
     snprintf(left, sizeof left, "%s--%s%s%s", letter, a->name, a->meta ? " " : "",
              a->meta ? a->meta : "");
-    printf("  %-30s %s\n", left, a->help);
+    printf("  %-28s ", left);
+    print_wrapped(a->help);
 }
 
 static void print_help(const struct command *command, const struct arg *args) {
     printf("%s\n\nusage: power %s [options]%s%s\n", command->summary, command->name,
            *command->usage ? " " : "", command->usage);
+    if (args->kind != ARG_GROUP) printf("\noptions\n");
     for (const struct arg *a = args; a->kind != ARG_END; a++) {
         if (a->kind == ARG_GROUP) {
             printf("\n%s\n", a->help);
@@ -81,7 +104,7 @@ static void print_help(const struct command *command, const struct arg *args) {
             print_option(a);
         }
     }
-    printf("\n  %-30s %s\n", "-h, --help", "this text");
+    printf("\n  %-28s %s\n", "-h, --help", "this text");
     printf("\nexample: %s\n", command->example);
 }
 

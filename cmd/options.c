@@ -20,7 +20,7 @@ void add_model_args(struct arg_table *table, struct model_args *m, const char *c
         {ARG_U32, "ctx", 'c', "N", ctx_help, &m->ctx, 1, 1u << 28},
         {ARG_FLAG, "beyond-trained", 0, NULL,
          "allow a context longer than the model was trained for", &m->beyond_trained, 0, 0},
-        {ARG_U32, "chunk", 0, "N", "prompt rows of one step (default: 512)", &m->chunk, 1, 8192},
+        {ARG_U32, "chunk", 0, "N", "prompt tokens of one step (default: 512)", &m->chunk, 1, 8192},
         {ARG_TEXT, "kv", 0, "TYPE", "KV cache type: f16, f32 or q8_0 (default: f16)", &m->kv, 0, 0},
         {ARG_BYTES, "memory", 0, "SIZE", "memory limit, as in 8G (default: physical memory)",
          &m->memory, 0, 0},
@@ -28,13 +28,13 @@ void add_model_args(struct arg_table *table, struct model_args *m, const char *c
          "instruction sets allowed: all, none, avx2, avx512, vnni (default: all)", &m->cpu_mask, 0,
          0},
         {ARG_FLAG, "no-mmap", 0, NULL, "read the file instead of mapping it", &m->no_mmap, 0, 0},
-        {ARG_FLAG, "no-pack", 0, NULL, "use the file's layout as it is (same bits)", &m->no_pack, 0,
-         0},
-        {ARG_FLAG, "no-fusion", 0, NULL, "one step an operator (same bits)", &m->no_fusion, 0, 0},
-        {ARG_TEXT, "verify", 0, "WHEN", "hash the file: once, always or never (default: once)",
-         &m->verify, 0, 0},
-        {ARG_TEXT, "sha256", 0, "HEX", "expected digest of the file; another fails", &m->sha256, 0,
-         0},
+        {ARG_FLAG, "no-pack", 0, NULL, "do not repack weights for this processor (same results)",
+         &m->no_pack, 0, 0},
+        {ARG_FLAG, "no-fusion", 0, NULL, "run each operator by itself (same results)",
+         &m->no_fusion, 0, 0},
+        {ARG_TEXT, "verify", 0, "WHEN",
+         "compute the file's SHA-256 once, always or never (default: once)", &m->verify, 0, 0},
+        {ARG_TEXT, "sha256", 0, "HEX", "SHA-256 that the file must have", &m->sha256, 0, 0},
         {ARG_TEXT, "pre", 0, "NAME", "pre-tokenizer by name (default: the one the file names)",
          &m->pre, 0, 0}};
     args_extend(table, list, COUNT(list));
@@ -70,12 +70,12 @@ void add_sampling_args(struct arg_table *table, struct sampling_args *s) {
         {ARG_U32, "max-tokens", 'n', "N", "longest answer (default: until the context is full)",
          &s->max_tokens, 1, 1u << 28},
         {ARG_LIST, "stop", 0, "TEXT",
-         "the answer ends before this text; may be repeated, the first to come wins", &s->stops, 0,
+         "end the answer before this text; may be repeated, the first to come wins", &s->stops, 0,
          0},
-        {ARG_LIST, "stop-id", 0, "ID", "a token id that ends the answer; may be repeated",
+        {ARG_LIST, "stop-id", 0, "ID", "end the answer at this token id; may be repeated",
          &s->stop_ids, 0, 0},
         {ARG_FLAG, "ignore-end", 0, NULL, "go on after the model's end tokens", &s->ignore_end, 0,
          0},
-        {ARG_FLAG, "special", 0, NULL, "show control tokens", &s->special, 0, 0}};
+        {ARG_FLAG, "special", 0, NULL, "show control tokens in the answer", &s->special, 0, 0}};
     args_extend(table, list, COUNT(list));
 }

@@ -237,10 +237,11 @@ int command_show(int argc, char **argv) {
         {ARG_FLAG, "tensors", 0, NULL, "every tensor", &s.tensors, 0, 0},
         {ARG_FLAG, "template", 0, NULL, "the chat template, and nothing else", &s.template, 0, 0},
         {ARG_FLAG, "digest", 0, NULL, "SHA-256 of the file (reads all of it)", &s.digest, 0, 0},
-        {ARG_U32, "ctx", 'c', "N", "context to price (default: the model's, at most 4096)",
-         &s.m.ctx, 1, 1u << 28},
-        {ARG_TEXT, "kv", 0, "TYPE", "KV cache type to price: f16, f32, q8_0 (default: f16)",
-         &s.m.kv, 0, 0},
+        {ARG_U32, "ctx", 'c', "N",
+         "context of the memory figure (default: the model's, at most 4096)", &s.m.ctx, 1,
+         1u << 28},
+        {ARG_TEXT, "kv", 0, "TYPE",
+         "KV cache type of the memory figure: f16, f32 or q8_0 (default: f16)", &s.m.kv, 0, 0},
         {ARG_FLAG, "json", 0, NULL, "print everything as JSON", &s.json, 0, 0},
         {ARG_END, NULL, 0, NULL, NULL, NULL, 0, 0}};
     const char *model;

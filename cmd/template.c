@@ -199,7 +199,8 @@ int command_template(int argc, char **argv) {
         {ARG_TEXT, "name", 0, "NAME",
          "the model's template of this name (default: tool_use with tools, else default)",
          &t.options.template_name, 0, 0},
-        {ARG_TEXT, "now", 0, "TIME", "what the template's clock says, UTC (default: the machine's)",
+        {ARG_TEXT, "now", 0, "TIME",
+         "the template's clock, UTC: YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS (default: the machine's)",
          &t.now, 0, 0},
         {ARG_FLAG, "json", 0, NULL, "print JSON; with a model, the ids too", &t.json, 0, 0},
         {ARG_END, NULL, 0, NULL, NULL, NULL, 0, 0}};

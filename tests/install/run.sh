@@ -18,6 +18,8 @@ mv "$scratch/image/opt/power" "$root"
 
 [ -x "$root/bin/power" ] || fail "the program is missing"
 "$root/bin/power" --version | grep -q '^power [0-9]' || fail "power --version says something else"
+[ -s "$root/share/man/man1/power.1" ] || fail "the manual page is missing"
+[ -s "$root/share/bash-completion/completions/power" ] || fail "the completion is missing"
 [ -f "$root/$libdir/libpower.a" ] || fail "libpower.a is missing"
 soname=$(readelf -d "$root/$libdir/libpower.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
 [ "$soname" = libpower.so.0 ] || fail "SONAME is '$soname'"

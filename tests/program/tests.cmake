@@ -10,3 +10,7 @@ foreach(name mlp generate chat extract tools)
 endforeach()
 add_test(NAME examples COMMAND sh ${POWER_TEST_DIR}/examples.sh ${CMAKE_BINARY_DIR}/examples
          ${POWER_TEST_DATA} ${CMAKE_SOURCE_DIR}/examples)
+
+if(TARGET power)
+  power_script_test(manual bash ${POWER_TEST_DIR}/manual.sh $<TARGET_FILE:power> ${CMAKE_SOURCE_DIR})
+endif()
