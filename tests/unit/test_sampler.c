@@ -234,16 +234,44 @@ static int by_x(const void *a, const void *b) {
     return l->id < r->id ? -1 : 1;
 }
 
-/* *out_margin: how far the winner is from the next, and the cuts from their borders. */
-static uint32_t reference(const float *logits, const power_sampling *s, uint32_t position,
-                          double *out_margin) {
-    static struct item items[N]; /* of this test program alone */
-    double margin = 1e9, z = 0, before = 0;
-    for (uint32_t i = 0; i < N; i++) {
-        items[i] = (struct item){(double)logits[i] / (double)s->temperature, 0, i};
+static bool is_masked(const struct power_draw *d, uint32_t id) {
+    return d->mask && (id >= d->n_mask || !(d->mask[id / 64] >> (id % 64) & 1));
+}
+
+/* The mask, the biases, the penalties and the temperature, in this order. */
+static uint32_t shaped(const struct power_draw *d, struct item *items) {
+    const power_sampling *s = d->sampling;
+    uint32_t n = 0;
+    for (uint32_t id = 0; id < N; id++) {
+        double x = (double)d->logits[id];
+        uint32_t seen = 0, said = 0;
+        if (is_masked(d, id)) continue;
+        for (size_t i = 0; i < s->n_biases; i++)
+            x += s->biases[i].id == id ? (double)s->biases[i].bias : 0;
+        for (uint32_t i = 0; i < d->n_history; i++) {
+            seen += d->history[i] == id;
+            said += d->history[i] == id && i >= d->n_history - d->n_output;
+        }
+        double r = (double)s->repetition_penalty;
+        if (seen) x = x > 0 ? x / r : x * r;
+        x -= said * (double)s->frequency_penalty + (said ? (double)s->presence_penalty : 0);
+        items[n++] = (struct item){x / (s->temperature > 0 ? (double)s->temperature : 1), 0, id};
     }
-    qsort(items, N, sizeof *items, by_x);
-    uint32_t n = s->top_k && s->top_k < N ? s->top_k : N, kept = 0;
+    qsort(items, n, sizeof *items, by_x);
+    return n;
+}
+
+/* *out_margin: how far the winner is from the next, and the cuts from their borders. */
+static uint32_t reference(const struct power_draw *d, double *out_margin) {
+    static struct item items[N]; /* of this test program alone */
+    const power_sampling *s = d->sampling;
+    double margin = 1e9, z = 0, before = 0;
+    uint32_t n = shaped(d, items), kept = 0;
+    if (s->temperature == 0.0f) {
+        *out_margin = n > 1 ? items[0].x - items[1].x : margin;
+        return items[0].id;
+    }
+    if (s->top_k && s->top_k < n) n = s->top_k;
     for (uint32_t i = 0; i < n; i++) {
         items[i].p = exp(items[i].x - items[0].x);
         z += items[i].p;
@@ -264,8 +292,8 @@ static uint32_t reference(const float *logits, const power_sampling *s, uint32_t
     for (uint32_t i = 0; i < kept; i++) {
         uint32_t id = items[i].id;
         struct power_philox w =
-            power_philox((struct power_philox){{id / 4, position, s->choice, 0}}, (uint32_t)s->seed,
-                         (uint32_t)(s->seed >> 32));
+            power_philox((struct power_philox){{id / 4, d->position, s->choice, 0}},
+                         (uint32_t)s->seed, (uint32_t)(s->seed >> 32));
         double u = (2.0 * (w.word[id % 4] >> 9) + 1.0) / 16777216.0;
         double score = items[i].x - log(-log(u));
         if (score > best) {
@@ -294,7 +322,8 @@ static void agrees_with_a_plain_sampler(void **state) {
         s.seed = (uint64_t)next_random(&seed) << 20;
         s.choice = next_random(&seed) % 5;
         double margin;
-        uint32_t expected = reference(f->logits, &s, round, &margin);
+        struct power_draw d = {.logits = f->logits, .sampling = &s, .position = round};
+        uint32_t expected = reference(&d, &margin);
         if (margin < 1e-4) continue;
         uint32_t got = draw(f, &s, round);
         assert_int_equal(got, expected);
@@ -303,6 +332,114 @@ static void agrees_with_a_plain_sampler(void **state) {
         last = got;
     }
     assert_true(decided > 1300 && distinct > 1100);
+}
+
+/* ---- the mask ---- */
+
+/* A mask of some density, down to a handful of ids; at least one is left below n_mask. */
+static void random_mask(uint64_t *mask, uint32_t n_mask, uint64_t *seed) {
+    uint32_t one_in = 1u << next_random(seed) % 9;
+    memset(mask, 0, (N / 64 + 1) * sizeof *mask);
+    for (uint32_t id = 0; id < N; id++) /* what lies behind n_mask does not count */
+        mask[id / 64] |= (uint64_t)(next_random(seed) % one_in == 0) << (id % 64);
+    uint32_t id = next_random(seed) % n_mask;
+    mask[id / 64] |= UINT64_C(1) << (id % 64);
+}
+
+static power_sampling random_sampling(uint64_t *seed, power_bias *biases) {
+    power_sampling s = plain();
+    s.temperature = next_random(seed) % 4 ? 0.2f + (float)(next_random(seed) % 20) * 0.1f : 0.0f;
+    s.top_k = next_random(seed) % 3 ? 0 : 1 + next_random(seed) % 60;
+    s.top_p = next_random(seed) % 2 ? 1.0f : 0.05f * (float)(next_random(seed) % 20);
+    s.min_p = next_random(seed) % 2 ? 0.0f : 0.01f * (float)(next_random(seed) % 30);
+    s.seed = (uint64_t)next_random(seed) << 20;
+    s.choice = next_random(seed) % 3;
+    s.repetition_penalty = next_random(seed) % 2 ? 1.0f : 1.3f;
+    s.frequency_penalty = next_random(seed) % 2 ? 0.0f : 0.5f;
+    s.presence_penalty = next_random(seed) % 2 ? 0.0f : 0.3f;
+    biases[0] = (power_bias){.id = next_random(seed) % N, .bias = 9.0f};
+    biases[1] = (power_bias){.id = next_random(seed) % N, .bias = -7.0f};
+    s.biases = biases;
+    s.n_biases = next_random(seed) % 2 && biases[0].id != biases[1].id ? 2 : 0;
+    return s;
+}
+
+/* A removed id does not exist: not for the maximum, the cuts, the draw or a bias. Its logprob is
+ * that of the raw logits all the same, and of all of them. */
+static void a_mask_removes_before_all_else(void **state) {
+    struct fixture *f = *state;
+    uint64_t seed = 4, mask[N / 64 + 1];
+    uint32_t decided = 0, history[24];
+    for (uint32_t round = 0; round < 1500; round++) {
+        power_bias biases[2];
+        power_sampling s = random_sampling(&seed, biases);
+        fill(f, round + 9000, (float)(1 + next_random(&seed) % 30));
+        struct power_draw d = {.logits = f->logits,
+                               .sampling = &s,
+                               .history = history,
+                               .n_history = 24,
+                               .n_output = next_random(&seed) % 25,
+                               .position = round,
+                               .mask = mask,
+                               .only = UINT32_MAX,
+                               .n_mask = next_random(&seed) % 3 ? N : 1 + next_random(&seed) % N,
+                               .want_logprob = true};
+        for (uint32_t i = 0; i < 24; i++)
+            history[i] = next_random(&seed) % N;
+        random_mask(mask, d.n_mask, &seed);
+        double margin, sum = 0;
+        uint32_t expected = reference(&d, &margin), id = UINT32_MAX;
+        float logprob = 1;
+        assert_int_equal(power_sampler_draw(&f->sampler, &d, &id, &logprob, NULL), POWER_OK);
+        assert_true(id < N && !is_masked(&d, id));
+        for (uint32_t i = 0; i < N; i++)
+            sum += exp((double)f->logits[i]);
+        assert_true(fabs((double)logprob - ((double)f->logits[id] - log(sum))) < 1e-5);
+        if (margin < 1e-4) continue;
+        assert_int_equal(id, expected);
+        decided++;
+    }
+    assert_true(decided > 1200);
+}
+
+/* The short way for an id that stands alone gives what the long way gives, logprobs included. */
+static void a_forced_id_is_what_the_long_way_gives(void **state) {
+    struct fixture *f = *state;
+    uint64_t seed = 6, mask[N / 64 + 1];
+    const uint32_t history[] = {5, 6, 7};
+    for (uint32_t round = 0; round < 400; round++) {
+        power_bias biases[2];
+        power_top_logprob top[2][5];
+        power_sampling s = random_sampling(&seed, biases);
+        uint32_t forced = next_random(&seed) % N, ids[2] = {UINT32_MAX, UINT32_MAX};
+        float logprobs[2];
+        fill(f, round + 70, 12.0f);
+        memset(mask, 0, sizeof mask);
+        mask[forced / 64] = UINT64_C(1) << (forced % 64);
+        for (int way = 0; way < 2; way++) {
+            struct power_draw d = {.logits = f->logits,
+                                   .sampling = &s,
+                                   .history = history,
+                                   .n_history = 3,
+                                   .n_output = 2,
+                                   .position = round,
+                                   .mask = mask,
+                                   .n_mask = N,
+                                   .only = way ? forced : UINT32_MAX,
+                                   .want_logprob = true,
+                                   .n_top = 5,
+                                   .top = top[way]};
+            assert_int_equal(power_sampler_draw(&f->sampler, &d, &ids[way], &logprobs[way], NULL),
+                             POWER_OK);
+        }
+        assert_int_equal(ids[0], forced);
+        assert_int_equal(ids[1], forced);
+        assert_memory_equal(&logprobs[0], &logprobs[1], sizeof logprobs[0]);
+        for (int i = 0; i < 5; i++) {
+            assert_int_equal(top[0][i].id, top[1][i].id);
+            assert_memory_equal(&top[0][i].logprob, &top[1][i].logprob, sizeof(float));
+        }
+    }
 }
 
 /* 20,000 draws of five ids: chi square with 4 degrees of freedom, 0.001 quantile 18.47. */
@@ -394,6 +531,8 @@ int main(void) {
         cmocka_unit_test(min_p_keeps_by_the_best),
         cmocka_unit_test(penalties),
         cmocka_unit_test(agrees_with_a_plain_sampler),
+        cmocka_unit_test(a_mask_removes_before_all_else),
+        cmocka_unit_test(a_forced_id_is_what_the_long_way_gives),
         cmocka_unit_test(frequencies_follow_the_softmax),
         cmocka_unit_test(logprobs_are_of_the_raw_logits),
         cmocka_unit_test(refuses_what_is_not_finite),
