@@ -113,6 +113,13 @@ static const struct format {
     {"json-pointer", "<pointer>", "", ""},
     /* OpenAPI's "byte": RFC 4648 section 4, with the padding */
     {"byte", "(?:<base64>{4})*(?:<base64>{2}(?:==|<base64>=))?", "", ""},
+    /* What OpenAPI says of a value's storage or display, and pydantic of a text's use, excludes
+     * no text. */
+    {"float", "[^]*", "", ""},
+    {"double", "[^]*", "", ""},
+    {"password", "[^]*", "", ""},
+    {"binary", "[^]*", "", ""},
+    {"path", "[^]*", "", ""},
     {"relative-json-pointer", "(?:0|[1-9][0-9]*)(?:#|<pointer>)", "", ""},
 };
 

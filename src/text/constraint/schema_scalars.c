@@ -142,15 +142,6 @@ static bool narrow_format(struct schema *s, uint32_t at, struct schema_form *for
     return narrow(s, form, s->whole);
 }
 
-/* What OpenAPI says of a value's storage or display, and pydantic of a text's use: nothing that a
- * value could violate. */
-static bool is_note(struct power_text name) {
-    static const char *const list[] = {"float", "double", "password", "binary", "path"};
-    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
-        if (power_text_equal(name, power_text_of(list[i]))) return true;
-    return false;
-}
-
 static bool is_string(struct schema *s, uint32_t at) {
     return at == SCHEMA_NONE || s->values[at].type == SCHEMA_STRING ||
            power_schema_fail(s, POWER_INVALID, at, "must be a string");
@@ -169,7 +160,6 @@ static bool pattern_words(struct schema *s, uint32_t at, struct schema_form *for
     s->blame = format;
     const struct number_format *numbers = number_format(s->values[format].text);
     if (numbers) return narrow_format(s, format, form, numbers);
-    if (is_note(s->values[format].text)) return true;
     return narrow_strings(s, form, format_language(s, format));
 }
 
