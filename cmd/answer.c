@@ -182,7 +182,7 @@ static int on_event(void *context, const power_answer_event *event) {
     return !ok;
 }
 
-int spoken_open(const char *command, struct spoken *s, const power_model *model,
+int spoken_open(const char *command, struct spoken *s, power_model *model,
                 const char *tools_json, const char *format, const char *prompt, bool stream) {
     power_error error = {.offset = POWER_NO_OFFSET};
     power_answer_options options;

@@ -38,7 +38,7 @@ struct spoken {
     json_t *calls;
 };
 /* Generate with show_special: marks may be control tokens. `tools_json`, `format` may be NULL. */
-int spoken_open(const char *command, struct spoken *s, const power_model *model,
+int spoken_open(const char *command, struct spoken *s, power_model *model,
                 const char *tools_json, const char *format, const char *prompt, bool stream);
 /* False when stdout is gone or there is no memory. */
 bool spoken_push(struct spoken *s, const power_delta *delta);

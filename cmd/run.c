@@ -172,9 +172,19 @@ static json_t *answer_json(struct run *r, const power_generate_result *g, uint64
     return answer;
 }
 
+/* Whether one of the model's end tokens ended the answer: a stop id is the caller's. */
+static bool model_ended(const struct run *r, uint32_t id) {
+    power_error ignored;
+    power_model_info info = {.struct_size = sizeof info};
+    if (id == UINT32_MAX || power_model_get_info(r->o.model, &info, &ignored)) return false;
+    for (uint32_t i = 0; i < info.n_end_tokens; i++)
+        if (info.end_tokens[i] == id) return true;
+    return false;
+}
+
 /* A constrained answer is a whole text of its language only where the model ended it. */
 static int finish(struct run *r, const power_generate_result *g, uint64_t seed) {
-    bool cut = r->constraint && g->end_id == UINT32_MAX;
+    bool cut = r->constraint && !model_ended(r, g->end_id);
     int rc = EXIT_OK;
     if (r->tools && !spoken_finish(&r->spoken, g->finish != POWER_FINISH_STOP))
         return write_failed(name);

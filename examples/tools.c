@@ -40,8 +40,8 @@ static int on_delta(void *context, const power_delta *delta) {
     return power_answer_push(context, delta, NULL) != POWER_OK;
 }
 
-static power_status open_answer(const power_model *model, const char *prompt,
-                                power_answer **out_answer, power_error *error) {
+static power_status open_answer(power_model *model, const char *prompt, power_answer **out_answer,
+                                power_error *error) {
     power_answer_options options;
     power_answer_options_init(&options);
     options.tools_json = tools;

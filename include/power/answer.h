@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What a model says, taken apart while it streams: reasoning, text and tool calls.
  * The format follows from the model's chat template; where none fits, tools are refused by name.
- * Threads: an open answer belongs to one thread; its model may serve others at once. */
+ * Threads: an open answer belongs to one thread at a time; its model may serve others at once. It
+ * holds on to its model, which may be closed before it. */
 #ifndef POWER_ANSWER_H
 #define POWER_ANSWER_H
 
@@ -40,8 +41,8 @@ typedef struct power_answer_options {
     /* OpenAI's `tools`: a JSON array of {"type": "function", "function": {...}}; NULL: the answer
      * has no calls, and what looks like one is text. */
     const char *tools_json;
-    /* The rendered prompt: it tells whether the answer begins inside the reasoning. NULL: it does
-     * not. */
+    /* The rendered prompt, as power_render_chat gives it: its end tells whether the answer begins
+     * inside the reasoning. NULL: it does not. */
     const char *prompt;
     /* A format by name instead of the one that the model's chat template writes: "hermes", or with
      * its marks of reasoning "hermes+think" (see power_answer_formats). NULL: the template's. */
@@ -55,29 +56,31 @@ POWER_API void power_answer_options_init(power_answer_options *options);
 
 /* POWER_UNSUPPORTED names the model's template when tools are given and it has no format of calls
  * that is known: tools are refused then, not ignored. POWER_INVALID: the tools, or a format that is
- * not known. Nothing of the options is kept but the callback and its context.
+ * not known. Texts of the options are not kept; on success *out_answer is owned by the caller.
  * Rules, the same for all formats: white space is dropped between and after calls, after the end of
  * reasoning, and at the answer's start where a mark follows at once. A call to a name that no tool
  * has is reported like any other: the caller decides. Arguments are passed on as the model wrote
  * them, and they are one JSON object; whether they obey the tool's schema is for a constraint (or
  * the caller) to see. Formats that write text instead of JSON give JSON by the declared types. */
-POWER_API POWER_MUST_USE power_status power_answer_open(const power_model *model,
+POWER_API POWER_MUST_USE power_status power_answer_open(power_model *model,
                                                         const power_answer_options *options,
                                                         power_answer **out_answer,
                                                         power_error *error);
 /* NULL is allowed. */
 POWER_API void power_answer_close(power_answer *answer);
-/* A delta of power_generate. Marks may be control tokens: generate with show_special = 1; control
- * tokens that are no marks of the format are then left out here. */
+/* A delta of power_generate; call it from on_delta. Marks may be control tokens: generate with
+ * show_special = 1; control tokens that are no marks of the format are then left out here. The
+ * events that have become certain come during this call. POWER_CANCELLED when on_event asked to
+ * stop, POWER_NO_MEMORY; both stay. */
 POWER_API POWER_MUST_USE power_status power_answer_push(power_answer *answer,
                                                         const power_delta *delta,
                                                         power_error *error);
 /* More of the answer as text, from anywhere. */
 POWER_API POWER_MUST_USE power_status power_answer_push_text(power_answer *answer, const char *text,
                                                              size_t text_bytes, power_error *error);
-/* The answer is over. `cut`: by a limit (POWER_FINISH_LENGTH, _CONTEXT, _CALLBACK), not by the
- * model: a call that had begun then has no CALL_END, and its arguments are incomplete; without
- * `cut` it is MALFORMED. */
+/* The answer is over; what waited for more text comes as events. `cut`: by a limit
+ * (POWER_FINISH_LENGTH, _CONTEXT, _CALLBACK), not by the model: a call that had begun then has no
+ * CALL_END, and its arguments are incomplete; without `cut` it is MALFORMED. */
 POWER_API POWER_MUST_USE power_status power_answer_finish(power_answer *answer, int cut,
                                                           power_error *error);
 
@@ -85,8 +88,8 @@ POWER_API POWER_MUST_USE power_status power_answer_finish(power_answer *answer, 
 typedef struct power_answer_format_info {
     size_t struct_size;
     const char *calls;           /* "hermes", ...; NULL: none is known, tools are refused */
-    const char *reasoning_open;  /* the mark before reasoning, "" where there is none */
-    const char *reasoning_close; /* the mark after it */
+    const char *reasoning_open;  /* the mark before reasoning; "": the template knows of none */
+    const char *reasoning_close; /* the mark after it, or "" */
 } power_answer_format_info;
 /* Caller sets struct_size. POWER_NOT_FOUND when the model has no chat template. */
 POWER_API POWER_MUST_USE power_status power_model_answer_format(const power_model *model,
@@ -103,11 +106,11 @@ typedef enum power_tool_choice_kind {
 
 typedef struct power_tools_options {
     size_t struct_size;
-    const char *tools_json; /* as above; required */
-    power_tool_choice_kind choice;
-    const char *name;
-    int parallel; /* 1: more than one call is allowed */
-    const char *format;
+    const char *tools_json;        /* as in power_answer_options; required */
+    power_tool_choice_kind choice; /* default POWER_TOOL_CHOICE_AUTO */
+    const char *name;              /* the function of POWER_TOOL_CHOICE_NAMED */
+    int parallel;                  /* 1: more than one call is allowed */
+    const char *format;            /* as in power_answer_options */
     /* Of the schemas of arguments, and the budgets; kind is not used. NULL: defaults. */
     const power_constraint_options *constraint;
 } power_tools_options;
@@ -115,9 +118,10 @@ POWER_API void power_tools_options_init(power_tools_options *options);
 
 /* The constraint under which an answer calls the tools as the model's format writes it: the name of
  * a declared function, and arguments that its schema allows. Where the format's marks are control
- * tokens, only those tokens write them. With reasoning, set constraint_after to reasoning_close.
+ * tokens, only those tokens write them. Where the model thinks first, set constraint_after to
+ * reasoning_close; not where the rendered prompt ends with that mark already: none would come.
  * POWER_UNSUPPORTED names the function and the keyword that cannot be enforced; POWER_NOT_FOUND: no
- * function `name`. */
+ * function `name`; POWER_INVALID, POWER_LIMIT, POWER_NO_MEMORY as power_constraint_open. */
 POWER_API POWER_MUST_USE power_status
 power_tools_constraint_open(power_model *model, const power_tools_options *options,
                             power_constraint **out_constraint, power_error *error);

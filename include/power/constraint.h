@@ -52,7 +52,8 @@ typedef struct power_constraint_options {
 } power_constraint_options;
 POWER_API void power_constraint_options_init(power_constraint_options *options);
 
-/* Compiles `text` for the model's vocabulary; the text is not kept. options may be NULL: a schema.
+/* Compiles `text` (UTF-8) for the model's vocabulary; the text is not kept. On success
+ * *out_constraint is owned by the caller. options may be NULL: a schema.
  * POWER_INVALID: an error in the text, with line and column (grammar), byte offset (regex) or JSON
  * pointer (schema) in the message, or a language without any text; POWER_UNSUPPORTED names the
  * keyword with its JSON pointer, or a vocabulary that cannot write every text; POWER_LIMIT,
@@ -65,7 +66,8 @@ POWER_API POWER_MUST_USE power_status power_constraint_open(power_model *model, 
 /* NULL is allowed. */
 POWER_API void power_constraint_close(power_constraint *constraint);
 
-/* Whether `text` as a whole is in the language: 1 or 0. */
+/* Whether `text` as a whole is in the language: 1 or 0. POWER_INVALID, POWER_LIMIT (max_match_bytes
+ * or max_open), POWER_NO_MEMORY. */
 POWER_API POWER_MUST_USE power_status power_constraint_accepts(power_constraint *constraint,
                                                                const char *text, size_t text_bytes,
                                                                int *out_accepts,

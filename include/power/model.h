@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A model: the bytes of a GGUF or SafeTensors artifact, checked, bound to a device, immutable.
  * Threads: open from any thread; every function on an open model may be called from several threads
- * at once. Sessions and constraints hold on to their model: the order of closing is free. */
+ * at once. Sessions, constraints and answers hold on to their model: the order of closing is
+ * free. Texts that are passed in are UTF-8 and borrowed for the call, unless something else is
+ * said. */
 #ifndef POWER_MODEL_H
 #define POWER_MODEL_H
 
@@ -26,7 +28,7 @@ typedef struct power_model_options {
     size_t struct_size;
     int no_mmap;         /* 1: read the file instead of mapping it */
     int no_pack;         /* 1: products read the file's layout (same bits, slower) */
-    int no_fusion;       /* 1: every operator is a step of its own (same bits, slower) */
+    int no_fusion;       /* 1: every operator runs by itself (same bits, slower) */
     int metadata_only;   /* 1: no tensors are loaded; sessions are refused (vocabularies, show) */
     power_verify verify; /* default ONCE */
     const char *sha256;  /* expected digest in hexadecimal, or NULL; a mismatch fails the model */
@@ -53,7 +55,7 @@ POWER_API POWER_MUST_USE power_status power_model_open(power_runtime *runtime, c
                                                        const power_model_options *options,
                                                        power_model **out_model, power_error *error);
 /* NULL is allowed. The caller's hold ends; the model goes, with its memory, once the last of its
- * sessions and constraints is closed too. */
+ * sessions, constraints and answers is closed too. */
 POWER_API void power_model_close(power_model *model);
 
 /* Facts. Texts live as long as the model; NULL where the model has none. */
@@ -64,7 +66,8 @@ typedef struct power_model_info {
     const char *file_type; /* "gguf" or "safetensors" */
     uint32_t n_layers, n_vocab, n_embd, n_heads, n_kv_heads, head_dim;
     uint32_t context_length; /* trained */
-    uint64_t n_parameters, file_bytes, weights_bytes;
+    uint64_t n_parameters, file_bytes;
+    uint64_t weights_bytes; /* of all tensors, as the file stores them */
     uint32_t n_tensors, n_metadata;
     const char *chat_template;
     uint32_t end_tokens[16];
@@ -81,18 +84,20 @@ POWER_API POWER_MUST_USE power_status power_model_get_info(const power_model *mo
 POWER_API POWER_MUST_USE power_status power_model_digest(power_model *model, char out_hex[65],
                                                          power_error *error);
 
-/* Metadata entry `index` rendered as text (arrays are cut with "... (N)"); tensor `index` likewise.
- * POWER_NOT_FOUND beyond the end. `out_value` of metadata is valid UTF-8. */
+/* Metadata entry `index` as text, for people: valid UTF-8 that ends with NUL. Arrays show eight
+ * elements; what was left out, or did not fit the capacity, ends in "... (N)", N being the number
+ * of elements or bytes there are. POWER_NOT_FOUND beyond the end. */
 POWER_API POWER_MUST_USE power_status power_model_metadata(const power_model *model, uint32_t index,
                                                            char *out_key, size_t key_capacity,
                                                            char *out_value, size_t value_capacity,
                                                            power_error *error);
+/* Tensor `index` of the file; POWER_NOT_FOUND beyond the end. */
 typedef struct power_tensor_info {
     const char *name; /* lives as long as the model */
-    const char *type;
+    const char *type; /* as GGUF names it: "F32", "Q4_K"; static */
     uint32_t rank;
-    uint64_t dims[4]; /* dims[0] is contiguous */
-    uint64_t offset, bytes;
+    uint64_t dims[4];       /* dims[0] is contiguous */
+    uint64_t offset, bytes; /* from the beginning of its file */
 } power_tensor_info;
 POWER_API POWER_MUST_USE power_status power_model_tensor(const power_model *model, uint32_t index,
                                                          power_tensor_info *out_info,
@@ -108,8 +113,8 @@ POWER_API POWER_MUST_USE power_status power_model_price(power_model *model, uint
 
 /* ---- text ---- */
 
-/* Text to ids. *out_count gets the number needed; POWER_LIMIT when capacity is smaller (so a first
- * call with capacity 0 asks for it; the same below).
+/* Text to ids. *out_count gets the number needed; POWER_LIMIT when capacity is smaller. A first
+ * call with NULL and capacity 0 asks for it; the same below.
  * parse_special: control tokens in the text are recognised; add_special: BOS/EOS as the file says.
  * POWER_INVALID with the byte offset for text that is not UTF-8. */
 POWER_API POWER_MUST_USE power_status power_tokenize(const power_model *model, const char *text,
@@ -191,7 +196,8 @@ POWER_API POWER_MUST_USE power_status power_render_tokens(const power_model *mod
                                                           uint32_t *out_ids, size_t capacity,
                                                           size_t *out_count, power_error *error);
 
-/* Shorter forms of power_render_chat. */
+/* Shorter forms of power_render_chat. A prompt for a model is better made by power_render_tokens:
+ * to tokenize this text with parse_special would turn what a user spelled into control tokens. */
 POWER_API POWER_MUST_USE power_status power_render(const power_model *model,
                                                    const power_message *messages, size_t n_messages,
                                                    int add_generation_prompt, char *out_text,

@@ -54,17 +54,19 @@ POWER_API POWER_MUST_USE power_status power_session_evaluate(power_session *sess
  * with both numbers. */
 POWER_API POWER_MUST_USE power_status power_session_truncate(power_session *session,
                                                              uint32_t length, power_error *error);
-/* A second session with the same state; blocks are shared until written. Reserves like an open. */
+/* A second session with the same state; blocks are shared until written. Reserves like an open, and
+ * fails like one: POWER_OVERLOADED. */
 POWER_API POWER_MUST_USE power_status power_session_fork(power_session *session,
                                                          power_session **out_session,
                                                          power_error *error);
 /* The state as bytes that any build on any instruction set can load (same model and KV type).
- * *out_bytes gets the size needed; POWER_LIMIT when capacity is smaller. */
+ * *out_bytes gets the size needed; POWER_LIMIT when capacity is smaller, so NULL with capacity 0
+ * asks for it. */
 POWER_API POWER_MUST_USE power_status power_session_save(power_session *session, void *out,
                                                          size_t capacity, size_t *out_bytes,
                                                          power_error *error);
-/* Into an empty session. POWER_CORRUPT, POWER_MISMATCH (another model, KV type or longrope choice).
- */
+/* Into an empty session (else POWER_STATE). POWER_CORRUPT; POWER_MISMATCH: another model, KV type
+ * or longrope choice; POWER_CONTEXT_FULL with both numbers. */
 POWER_API POWER_MUST_USE power_status power_session_load(power_session *session, const void *bytes,
                                                          size_t length, power_error *error);
 
@@ -75,15 +77,16 @@ typedef struct power_bias {
     float bias;
 } power_bias;
 
+/* A value out of its range is POWER_INVALID where it is used. */
 typedef struct power_sampling {
     size_t struct_size;
-    float temperature;                         /* 0: greedy */
+    float temperature;                         /* 0: greedy; else 0.0001 to 1000 */
     uint32_t top_k;                            /* 0: off */
-    float top_p;                               /* >= 1: off */
-    float min_p;                               /* 0: off */
-    float repetition_penalty;                  /* 1: off */
-    float presence_penalty, frequency_penalty; /* 0: off */
-    const power_bias *biases;
+    float top_p;                               /* >= 1: off; not below 0 */
+    float min_p;                               /* 0: off; at most 1 */
+    float repetition_penalty;                  /* 1: off; 0.001 to 1000 */
+    float presence_penalty, frequency_penalty; /* 0: off; -1000 to 1000 */
+    const power_bias *biases;                  /* borrowed for the call; each within 1e6 */
     size_t n_biases;
     uint64_t seed; /* default 0; the same seed, state and options give the same answer. Draws count
                       from the start of each call: calls that follow one another want other seeds */
@@ -181,6 +184,7 @@ POWER_API void power_generate_options_init(power_generate_options *options);
 typedef struct power_generate_result {
     size_t struct_size;
     power_finish finish;
+    /* With a constraint, the answer is a whole text of its language where this is an end token. */
     uint32_t end_id; /* the token that stopped it, UINT32_MAX if none; not in the text */
     uint32_t prompt_tokens;
     uint32_t output_tokens; /* chosen, those of a stop string and the one that ended it included */
@@ -194,7 +198,9 @@ typedef struct power_generate_result {
  * tells). To go on with an answer that was cut, give the last id as the prompt when it is not in
  * the state: a call without ids samples that position again. out_result may be NULL; the caller
  * sets its struct_size. A prompt that does not fit is POWER_CONTEXT_FULL with both numbers; nothing
- * is dropped. On failure the state is as it was before the token that failed. */
+ * is dropped. POWER_INVALID: an option; POWER_LIMIT: a budget of the constraint; POWER_CANCELLED;
+ * POWER_NOT_FINITE; POWER_CHANGED; POWER_STATE: another call of this session is under way. On
+ * failure the state is as it was before the token that failed. */
 POWER_API POWER_MUST_USE power_status power_generate(power_session *session,
                                                      const power_generate_options *options,
                                                      power_generate_result *out_result,

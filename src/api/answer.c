@@ -13,7 +13,7 @@
 enum { LEADING_SPACE = 16 }; /* white space between reasoning and the calls */
 
 struct power_answer {
-    const power_model *model;
+    power_model *model;
     struct power_answer_format format;
     struct power_answer_parser *parser;
 };
@@ -62,7 +62,7 @@ static power_status format_of(const power_model *model, const char *name, bool t
                       "\"format\" can name one");
 }
 
-power_status power_answer_open(const power_model *model, const power_answer_options *options,
+power_status power_answer_open(power_model *model, const power_answer_options *options,
                                power_answer **out_answer, power_error *error) {
     power_answer_options o;
     power_answer_options_init(&o);
@@ -89,17 +89,21 @@ power_status power_answer_open(const power_model *model, const power_answer_opti
         status =
             power_answer_parser_create(allocator, &answer->format, &inner, &answer->parser, error);
     }
-    if (status == POWER_OK)
-        *out_answer = answer;
-    else
+    if (status != POWER_OK) {
         power_release(allocator, answer, 1, sizeof *answer);
-    return status;
+        return status;
+    }
+    power_model_hold(model);
+    *out_answer = answer;
+    return POWER_OK;
 }
 
 void power_answer_close(power_answer *answer) {
     if (!answer) return;
+    power_model *model = answer->model;
     power_answer_parser_destroy(answer->parser);
-    power_release(answer->model->host.allocator, answer, 1, sizeof *answer);
+    power_release(model->host.allocator, answer, 1, sizeof *answer);
+    power_model_destroy(model);
 }
 
 power_status power_answer_push_text(power_answer *answer, const char *text, size_t text_bytes,

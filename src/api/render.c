@@ -90,8 +90,6 @@ static power_status run(struct rendering *r, bool with_origins, power_error *err
 
 static power_status check_options(const power_model *model, const power_render_options *o,
                                   power_error *error) {
-    if (!o || o->struct_size != sizeof *o)
-        return power_fail(error, POWER_INVALID, "options are NULL or not initialised");
     if (!model && !o->template_text)
         return power_fail(error, POWER_INVALID, "neither a model nor a template is given");
     if (o->messages && o->messages_json)
@@ -133,9 +131,14 @@ static power_status write_messages(struct rendering *r, const power_message *mes
     return status;
 }
 
-static power_status render_options(struct rendering *r, const power_render_options *o,
+static power_status render_options(struct rendering *r, const power_render_options *options,
                                    bool with_origins, power_error *error) {
-    power_status status = check_options(r->model, o, error);
+    power_render_options copy, *o = &copy;
+    power_render_options_init(o);
+    if (!options) return power_fail(error, POWER_INVALID, "options is NULL");
+    power_status status =
+        power_options_copy(o, sizeof *o, options, options->struct_size, "render options", error);
+    if (status == POWER_OK) status = check_options(r->model, o, error);
     if (status == POWER_OK)
         status = choose(r, o->template_name, o->template_text, o->tools_json != NULL, error);
     if (status == POWER_OK && o->messages)

@@ -125,6 +125,7 @@ def constraints(schema_file, grammar_file):
     expect("cut", run("run", text, "say b", "--regex", "[0-9]{9}", "-n", "3", *greedy), 3, re.compile(r"^[0-9]{3}\n$"), "cut.*length")
     expect("a bad regex", run("run", text, "say b", "--regex", "(a"), 1, "", "--regex")
     expect("no such file", run("run", text, "say b", "--schema", "/nonexistent"), 1, "", "No such file")
+    expect("cut by a stop id", run("run", text, "say b", "--choice", "ABCDEFG", "--stop-id", "71", *greedy), 3, "ABCDEF\n", "cut.*stop")
     one_line("two constraints", run("run", text, "x", "--regex", "a", "--choice", "b"), "exclude each other")
     one_line("any order of nothing", run("run", text, "x", "--regex", "a", "--any-order"), "belong to --schema")
     one_line("after nothing", run("run", text, "x", "--constraint-after", "a"), "belong to a constraint")

@@ -1,3 +1,4 @@
+power_test(answer_api ${POWER_TEST_DIR}/test_answer_api.c ${POWER_TEST_DIR}/../common/harness.c)
 power_test(answer ${POWER_TEST_DIR}/test_answer.c)
 power_test(answer_templates ${POWER_TEST_DIR}/test_answer_templates.c)
 power_script_test(answer_data ${POWER_PYTHON} ${CMAKE_SOURCE_DIR}/tests/reference/write_answers.py

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Job: the public functions on answers, on a model whose template writes calls.
+ * Input: tests/data/cases/gguf/script-tools.gguf, texts. Output: events in order; an answer
+ * outlives its model's handle; what is refused. Threads: one. Bounds: LOG bytes of events. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../common/harness.h"
+#include "power/answer.h"
+
+#define TOOLS "[{\"type\": \"function\", \"function\": {\"name\": \"add\"}}]"
+#define CALL "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n</tool_call>"
+
+enum { LOG = 512 };
+
+struct log {
+    char text[LOG];
+    size_t length;
+    int stop; /* 1: the callback asks to stop */
+};
+
+static int on_event(void *context, const power_answer_event *event) {
+    struct log *log = context;
+    int n = snprintf(log->text + log->length, LOG - log->length, "%d:%.*s|", (int)event->kind,
+                     (int)event->text_bytes, event->text);
+    log->length += n > 0 && (size_t)n < LOG - log->length ? (size_t)n : 0;
+    return log->stop;
+}
+
+static power_answer *open_answer(power_model *model, struct log *log, const char *tools) {
+    power_error error = {0};
+    power_answer *answer = NULL;
+    power_answer_options options;
+    power_answer_options_init(&options);
+    options.tools_json = tools;
+    options.on_event = on_event;
+    options.context = log;
+    harness_must(power_answer_open(model, &options, &answer, &error), &error, "power_answer_open");
+    return answer;
+}
+
+static void *take(void *context, size_t bytes, size_t alignment) {
+    (void)context;
+    return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+/* What is used after its release is nonsense at once, with sanitizers or without. */
+static void poison(void *context, void *memory, size_t bytes, size_t alignment) {
+    (void)context;
+    (void)alignment;
+    if (memory) memset(memory, 0xdd, bytes);
+    free(memory);
+}
+
+/* The model's handle goes while the answer is open; the runtime closes last. */
+static void test_outlives_model(void **state) {
+    (void)state;
+    power_error error = {0};
+    power_runtime *runtime = NULL;
+    power_model *model = NULL;
+    struct log log = {.length = 0};
+    const power_allocator allocator = {NULL, take, poison};
+    power_runtime_options options;
+    power_runtime_options_init(&options);
+    options.allocator = &allocator;
+    harness_must(power_runtime_open(&options, &runtime, &error), &error, "power_runtime_open");
+    harness_must(power_model_open(runtime, harness_data("cases/gguf/script-tools.gguf"), NULL,
+                                  &model, &error),
+                 &error, "power_model_open");
+    power_answer *answer = open_answer(model, &log, TOOLS);
+    power_model_close(model);
+    const power_delta delta = {.id = UINT32_MAX, .text = CALL, .text_bytes = strlen(CALL)};
+    harness_must(power_answer_push(answer, &delta, &error), &error, "power_answer_push");
+    harness_must(power_answer_finish(answer, 0, &error), &error, "power_answer_finish");
+    power_answer_close(answer);
+    power_runtime_close(runtime);
+    assert_non_null(strstr(log.text, "2:add|"));
+    assert_non_null(strstr(log.text, "4:|"));
+}
+
+static void test_without_tools(void **state) {
+    (void)state;
+    power_error error = {0};
+    struct harness h;
+    struct harness_options options = harness_defaults();
+    struct log log = {.length = 0};
+    harness_open(&h, harness_data("cases/gguf/script-tools.gguf"), &options);
+    power_answer *answer = open_answer(h.model, &log, NULL);
+    harness_must(power_answer_push_text(answer, CALL, strlen(CALL), &error), &error, "push");
+    harness_must(power_answer_finish(answer, 0, &error), &error, "finish");
+    power_answer_close(answer);
+    assert_null(strstr(log.text, "2:"));
+    assert_non_null(strstr(log.text, "<tool_call>"));
+    harness_close(&h);
+}
+
+static void test_stopped(void **state) {
+    (void)state;
+    power_error error = {0};
+    struct harness h;
+    struct harness_options options = harness_defaults();
+    struct log log = {.stop = 1};
+    harness_open(&h, harness_data("cases/gguf/script-tools.gguf"), &options);
+    power_answer *answer = open_answer(h.model, &log, NULL);
+    assert_int_equal(power_answer_push_text(answer, "one two", 7, &error), POWER_CANCELLED);
+    assert_int_equal(power_answer_push_text(answer, "three", 5, &error), POWER_CANCELLED);
+    power_answer_close(answer);
+    harness_close(&h);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+    power_error error = {0};
+    power_answer *answer = NULL;
+    power_answer_options options;
+    struct harness h;
+    struct harness_options open = harness_defaults();
+    struct log log = {.length = 0};
+    harness_open(&h, harness_data("cases/gguf/script-text.gguf"), &open);
+    power_answer_options_init(&options);
+    assert_int_equal(power_answer_open(h.model, &options, &answer, &error), POWER_INVALID);
+    options.on_event = on_event;
+    options.context = &log;
+    options.tools_json = TOOLS;
+    assert_int_equal(power_answer_open(h.model, &options, &answer, &error), POWER_UNSUPPORTED);
+    options.format = "no such";
+    assert_int_equal(power_answer_open(h.model, &options, &answer, &error), POWER_INVALID);
+    assert_non_null(strstr(error.message, "no such"));
+    options.format = "hermes";
+    options.tools_json = "{}";
+    assert_int_equal(power_answer_open(h.model, &options, &answer, &error), POWER_INVALID);
+    assert_null(answer);
+    power_answer_close(NULL);
+    harness_close(&h);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_outlives_model), cmocka_unit_test(test_without_tools),
+        cmocka_unit_test(test_stopped), cmocka_unit_test(test_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
