@@ -175,7 +175,9 @@ enum power_cpu_feature { /* bits of a mask; a path is used when all its bits are
                          POWER_CPU_AVX512_VNNI = 4,
                          POWER_CPU_AMX_INT8 = 8,
                          POWER_CPU_NEON = 16,
-                         POWER_CPU_AVX_VNNI = 32
+                         POWER_CPU_AVX_VNNI = 32,
+                         POWER_CPU_DOTPROD = 64, /* Arm: sdot */
+                         POWER_CPU_I8MM = 128    /* Arm: usdot */
 };
 /* What the processor and the operating system allow. */
 uint32_t power_cpu_features(void);

@@ -24,9 +24,16 @@ struct path {
 };
 
 static const struct path all_paths[] = {
+#if defined(__aarch64__)
+    {"neon", POWER_CPU_NEON},
+    {"dotprod", POWER_CPU_NEON | POWER_CPU_DOTPROD},
+    {"i8mm", POWER_CPU_NEON | POWER_CPU_DOTPROD | POWER_CPU_I8MM}
+#else
     {"avx2", POWER_CPU_AVX2},
     {"avx512", POWER_CPU_AVX2 | POWER_CPU_AVX512},
-    {"vnni", POWER_CPU_AVX2 | POWER_CPU_AVX512 | POWER_CPU_AVX512_VNNI}};
+    {"vnni", POWER_CPU_AVX2 | POWER_CPU_AVX512 | POWER_CPU_AVX512_VNNI}
+#endif
+};
 enum { N_PATHS = sizeof all_paths / sizeof all_paths[0] };
 
 /* Fills a table with the reference, then with this path's vector and attention kernels. False, with
@@ -39,6 +46,7 @@ static inline bool path_table(const struct path *path, struct power_cpu_kernels 
     power_kernels_ref(table);
     power_kernels_x86_vector(table, path->features);
     power_kernels_x86_attend(table, path->features);
+    power_kernels_arm(table, path->features);
     return true;
 }
 

@@ -104,6 +104,7 @@ static void check_shape(const struct shape *shape, struct dice *dice) {
         struct power_cpu_kernels table = {0};
         if ((power_cpu_features() & all_paths[i].features) != all_paths[i].features) continue;
         power_kernels_x86_attend(&table, all_paths[i].features);
+        power_kernels_arm(&table, all_paths[i].features);
         float *got = run_scene(&s, table.attend);
         check_floats(want, got, s.out_bytes / sizeof(float), what, all_paths[i].name);
         guarded_free(got, s.out_bytes);
@@ -116,8 +117,8 @@ static void check_shape(const struct shape *shape, struct dice *dice) {
 static const enum power_dtype types[] = {POWER_DTYPE_F32, POWER_DTYPE_F16, POWER_DTYPE_Q8_0};
 static const uint32_t key_counts[] = {1, 63, 64, 255, 256, 257, 513, 600};
 static const uint32_t windows[] = {0, 0, 1, 32, 512};
-#if defined(__SANITIZE_ADDRESS__)
-enum { STEP = 6 }; /* every sixth case: the reference is slow under a sanitizer */
+#if defined(__SANITIZE_ADDRESS__) || defined(POWER_TEST_EMULATED)
+enum { STEP = 6 }; /* every sixth case: the reference is slow under a sanitizer, or emulated */
 #else
 enum { STEP = 1 };
 #endif

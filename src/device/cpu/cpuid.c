@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the processor and the operating system allow: instruction sets as a feature mask.
- * Input: cpuid leaves and xgetbv. Output: enum power_cpu_feature bits. Threads: any. Bounds: none.
- */
+ * Input: cpuid leaves and xgetbv; on Arm the auxiliary vector. Output: enum power_cpu_feature bits.
+ * Threads: any. Bounds: none. */
 #include "device/device.h"
 
 #if defined(__x86_64__)
@@ -61,10 +61,24 @@ uint32_t power_cpu_features(void) {
     return (xcr0 & XCR0_AVX) == XCR0_AVX ? features_of_leaf7(xcr0) : 0;
 }
 
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+
+/* Bits that the kernel's interface fixes (asm/hwcap.h, which older headers do not have in full). */
+#define CAP_DOTPROD (1ul << 20) /* AT_HWCAP */
+#define CAP2_I8MM (1ul << 13)   /* AT_HWCAP2 */
+
+uint32_t power_cpu_features(void) {
+    uint32_t features = POWER_CPU_NEON; /* part of the base architecture */
+    if (getauxval(AT_HWCAP) & CAP_DOTPROD) features |= POWER_CPU_DOTPROD;
+    if (getauxval(AT_HWCAP2) & CAP2_I8MM) features |= POWER_CPU_I8MM;
+    return features;
+}
+
 #elif defined(__aarch64__)
 
 uint32_t power_cpu_features(void) {
-    return POWER_CPU_NEON; /* part of the base architecture */
+    return POWER_CPU_NEON;
 }
 
 #else

@@ -10,4 +10,5 @@ void power_cpu_kernels_init(struct power_cpu_kernels *table, uint32_t features) 
     power_kernels_x86_product(table, features);
     power_kernels_x86_vector(table, features);
     power_kernels_x86_attend(table, features);
+    power_kernels_arm(table, features);
 }

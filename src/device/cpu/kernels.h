@@ -132,7 +132,7 @@ struct power_cpu_kernels {
     struct power_pack_ops pack[POWER_DTYPE_LIMIT];
 };
 
-/* Fills the table with reference kernels, then upgrades by each function in turn (x86/x86.c). The
+/* Fills the table with reference kernels, then upgrades by each function in turn. The
  * upgrade functions exist on every platform; where they do not apply they leave the table alone. */
 void power_cpu_kernels_init(struct power_cpu_kernels *table, uint32_t features);
 void power_kernels_ref(struct power_cpu_kernels *table); /* ref/table.c */
@@ -141,7 +141,8 @@ void power_kernels_x86_product(struct power_cpu_kernels *table,
 void power_kernels_x86_vector(struct power_cpu_kernels *table,
                               uint32_t features); /* x86/vector.c */
 void power_kernels_x86_attend(struct power_cpu_kernels *table,
-                              uint32_t features); /* x86/attend.c */
+                              uint32_t features);                           /* x86/attend.c */
+void power_kernels_arm(struct power_cpu_kernels *table, uint32_t features); /* arm/table.c */
 
 /* ---- reference scalar functions, the specification (ref/math.c); header ref/math.h ---- */
 

@@ -43,9 +43,9 @@ VEC uint32_t append_32(const float *x, int8_t q[32], unsigned char *scale) {
     float d, widened;
     uint32_t scale_bits;
     const uint32_t bits = quantise_block(x, 32, q, &d);
-    const uint16_t half = _cvtss_sh(d, _MM_FROUND_TO_NEAREST_INT);
+    const uint16_t half = float_to_half(d);
     memcpy(scale, &half, sizeof half);
-    widened = _cvtsh_ss(half);
+    widened = half_to_float(half);
     memcpy(&scale_bits, &widened, sizeof scale_bits);
     scale_bits &= 0x7fffffffu;
     return scale_bits > bits ? scale_bits : bits;

@@ -322,7 +322,7 @@ static void add_tile(struct pass *p, const struct value_block *b, uint32_t tile,
 }
 
 static uint32_t column_vecs(uint32_t left, uint32_t tile_queries) {
-    const uint32_t most = LANES == 16 || tile_queries <= WIDE_QUERIES ? 4 : 2;
+    const uint32_t most = REGISTERS == 32 || tile_queries <= WIDE_QUERIES ? 4 : 2;
     uint32_t n = most;
     while (n * LANES > left)
         n /= 2;

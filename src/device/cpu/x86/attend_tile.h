@@ -14,7 +14,7 @@ enum {
     CHUNK = 256,     /* keys of a key chunk; floats between two queries' scores */
     SEGMENT = 256,   /* elements of an R-chain segment */
     MAX_VECS = 4,    /* vectors of a micro-kernel's row */
-    WIDE_QUERIES = 3 /* AVX2: up to so many queries a row has 4 vectors, above 2 */
+    WIDE_QUERIES = 3 /* 16 registers: up to so many queries a row has 4 vectors, above 2 */
 };
 
 VEC vf load_kv(const void *base, size_t i, bool half) {
@@ -23,7 +23,7 @@ VEC vf load_kv(const void *base, size_t i, bool half) {
 
 /* Q8_0 values from element i on: d * q, one d for 32 elements. */
 VEC vf load_codes(const int8_t *codes, const uint16_t *scales, size_t i) {
-    return vf_mul(vf_set(_cvtsh_ss(scales[i / 32])), vf_load_i8(codes + i));
+    return vf_mul(vf_set(half_to_float(scales[i / 32])), vf_load_i8(codes + i));
 }
 
 /* ---- scores, float K: k [n_channels][64], q [n_channels][TILE], s [n_q][CHUNK] ---- */
@@ -54,7 +54,7 @@ VEC void score_columns(const int n_q, const int n_vecs, const bool half, const v
 /* One segment of the R-chain of q.k for a whole block; `add`: not the first segment. */
 VEC void score_block(const int n_q, const bool half, const void *k, const float *q,
                      uint32_t n_channels, float *s, bool add) {
-    const int n_vecs = LANES == 16 || n_q <= WIDE_QUERIES ? 4 : 2;
+    const int n_vecs = REGISTERS == 32 || n_q <= WIDE_QUERIES ? 4 : 2;
     for (int i = 0; i < BLOCK; i += n_vecs * LANES) {
         const void *column =
             half ? (const void *)((const uint16_t *)k + i) : (const void *)((const float *)k + i);
@@ -156,7 +156,21 @@ struct score_codes {
 };
 
 /* acc + the dot product of 4 int8 in each lane; `key` as prepare_codes left it. */
-#if defined(__AVX512VNNI__)
+#if defined(__aarch64__)
+VEC vi prepare_codes(const int8_t *k) {
+    return vi_load(k);
+}
+VEC vi dot4(vi acc, vi key, const int8_t *k, int32_t q) {
+    const int8x16_t a = vreinterpretq_s8_s32(key), b = vreinterpretq_s8_s32(vi_set(q));
+    (void)k;
+#if defined(__ARM_FEATURE_DOTPROD)
+    return vdotq_s32(acc, a, b);
+#else
+    const int16x8_t low = vmull_s8(vget_low_s8(a), vget_low_s8(b));
+    return vpadalq_s16(acc, vpaddq_s16(low, vmull_high_s8(a, b)));
+#endif
+}
+#elif defined(__AVX512VNNI__)
 VEC vi prepare_codes(const int8_t *k) { /* + 128: the sum of q * 128 is taken off at the end */
     return _mm512_xor_si512(vi_load(k), _mm512_set1_epi8(INT8_MIN));
 }

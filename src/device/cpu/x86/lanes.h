@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* One vocabulary for two vector widths: the kernel bodies are written once and compiled per path.
+/* One vocabulary for all vector widths: the kernel bodies are written once and compiled per path.
  * Input: the file's instruction-set flags. Output: `vf` (LANES floats), `vi` and `vm` (lane mask)
  * with static functions over them, and FN(name), which gives a function its path's suffix. Threads:
  * any. Bounds: partial loads and stores touch exactly the first n elements. */
 #ifndef POWER_DEVICE_CPU_X86_LANES_H
 #define POWER_DEVICE_CPU_X86_LANES_H
 
-#include <immintrin.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #define VEC static inline __attribute__((always_inline))
 #if defined(__clang__)
@@ -19,9 +22,14 @@
 #define UNROLL _Pragma("GCC unroll 32")
 #endif
 
-#if defined(__AVX512F__)
+#if defined(__aarch64__)
+
+#include "device/cpu/arm/lanes.h"
+
+#elif defined(__AVX512F__)
 
 #define LANES 16
+#define REGISTERS 32
 #if defined(__AVX512VNNI__)
 #define FN(name) power_##name##_vnni
 #else
@@ -171,6 +179,7 @@ VEC int32_t vi_reduce_max(vi a) {
 #else
 
 #define LANES 8
+#define REGISTERS 16
 #define FN(name) power_##name##_avx2
 typedef __m256 vf;
 typedef __m256i vi;
@@ -314,6 +323,14 @@ VEC int32_t vi_reduce_max(vi a) {
 
 #define VECS32 (32 / LANES) /* vectors that hold the 32 lanes of an R-lane */
 
+#if defined(__x86_64__)
+VEC float half_to_float(uint16_t half) {
+    return _cvtsh_ss(half);
+}
+VEC uint16_t float_to_half(float x) {
+    return _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT);
+}
+
 /* The end of an R-lane over 32 lanes: lane j += lane j + 16, 8, 4, 2, 1. */
 VEC float vf_lane_reduce(const vf acc[VECS32]) {
 #if LANES == 16
@@ -327,6 +344,8 @@ VEC float vf_lane_reduce(const vf acc[VECS32]) {
     q = _mm_add_ss(q, _mm_shuffle_ps(q, q, 1));
     return _mm_cvtss_f32(q);
 }
+#endif
+
 /* Elements that vector v of a group of 32 holds when `left` are left: 0 to LANES. */
 VEC uint32_t lanes_of(size_t left, uint32_t v) {
     size_t before = (size_t)v * LANES;

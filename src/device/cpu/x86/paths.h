@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of each x86 path, as the files that fill the table see them.
+/* The functions of each vector path, as the files that fill the table see them.
  * Input, output, threads, bounds: as kernels.h says of each function. */
 #ifndef POWER_DEVICE_CPU_X86_PATHS_H
 #define POWER_DEVICE_CPU_X86_PATHS_H
@@ -36,11 +36,40 @@
     uint32_t power_kv_append_##isa(const struct power_kv_layout *layout, unsigned char *layer,     \
                                    uint32_t in_block, const float *k, const float *v);
 
+/* Puts a path's vector kernels into the table. */
+#define POWER_USE_VECTOR_PATH(table, isa)                                                          \
+    do {                                                                                           \
+        (table)->quantise = power_quantise_f32_##isa;                                              \
+        (table)->max_bits = power_max_bits_f32_##isa;                                              \
+        (table)->rms_norm = power_rms_norm_f32_##isa;                                              \
+        (table)->layer_norm = power_layer_norm_f32_##isa;                                          \
+        (table)->l2_norm = power_l2_norm_f32_##isa;                                                \
+        (table)->softmax = power_softmax_f32_##isa;                                                \
+        (table)->sum = power_sum_f32_##isa;                                                        \
+        (table)->sum_exp = power_sum_exp_f32_##isa;                                                \
+        (table)->unary = power_unary_f32_##isa;                                                    \
+        (table)->binary = power_binary_f32_##isa;                                                  \
+        (table)->binary_scalar = power_binary_scalar_f32_##isa;                                    \
+        (table)->glu = power_glu_f32_##isa;                                                        \
+        (table)->rope = power_rope_f32_##isa;                                                      \
+        (table)->conv_step = power_conv_step_f32_##isa;                                            \
+        (table)->delta = power_delta_f32_##isa;                                                    \
+        (table)->kv_append = power_kv_append_##isa;                                                \
+    } while (0)
+
+#if defined(__aarch64__)
+POWER_DECLARE_VECTOR_PATH(neon)
+
+void power_attend_neon(const struct power_attend *a, uint32_t kv_head, void *scratch);
+void power_attend_dotprod(const struct power_attend *a, uint32_t kv_head, void *scratch);
+#else
 POWER_DECLARE_VECTOR_PATH(avx2)
 POWER_DECLARE_VECTOR_PATH(avx512)
 
 void power_attend_avx2(const struct power_attend *a, uint32_t kv_head, void *scratch);
 void power_attend_avx512(const struct power_attend *a, uint32_t kv_head, void *scratch);
 void power_attend_vnni(const struct power_attend *a, uint32_t kv_head, void *scratch);
+
+#endif
 
 #endif

@@ -139,7 +139,10 @@ VEC void rotate_halves(const float *x, float *y, uint32_t half, const float *cos
 
 /* p[0] p[0] p[1] p[1] ... : LANES / 2 elements, of which `n` exist. */
 VEC vf load_twice(const float *p, uint32_t n) {
-#if LANES == 16
+#if LANES == 4
+    const vf x = vf_load_n(p, n);
+    return vzip1q_f32(x, x);
+#elif LANES == 16
     const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
     return _mm512_permutexvar_ps(twice, vf_load_n(p, n));
 #else
@@ -148,14 +151,19 @@ VEC vf load_twice(const float *p, uint32_t n) {
 #endif
 }
 VEC vf swap_pairs(vf x) {
-#if LANES == 16
+#if LANES == 4
+    return vrev64q_f32(x);
+#elif LANES == 16
     return _mm512_permute_ps(x, 0xb1);
 #else
     return _mm256_permute_ps(x, 0xb1);
 #endif
 }
 VEC vf negate_even(vf x) {
-#if LANES == 16
+#if LANES == 4
+    static const uint32_t even[4] = {UINT32_MAX, 0, UINT32_MAX, 0};
+    return vf_select(vld1q_u32(even), vf_negate(x), x);
+#elif LANES == 16
     return _mm512_mask_blend_ps(0x5555, x, vf_negate(x));
 #else
     return _mm256_blend_ps(x, vf_negate(x), 0x55);

@@ -4,7 +4,9 @@
  * Threads: any. Bounds: reads exactly the blocks that hold n weights, n <= 256. */
 #include <string.h>
 
+#if defined(__x86_64__)
 #include <immintrin.h>
+#endif
 
 #include "device/cpu/ref/ref.h"
 #include "device/cpu/x86/product.h"
@@ -12,7 +14,11 @@
 static float half_at(const unsigned char *raw) {
     uint16_t bits;
     memcpy(&bits, raw, sizeof bits);
+#if defined(__x86_64__)
     return _cvtsh_ss(bits);
+#else
+    return power_half_to_float(bits);
+#endif
 }
 
 static uint32_t word_at(const unsigned char *raw) {
@@ -21,6 +27,7 @@ static uint32_t word_at(const unsigned char *raw) {
     return word;
 }
 
+#if defined(__x86_64__)
 /* 16 bytes: low halves to `low`, high halves to `high`. */
 static void nibbles16(const unsigned char *raw, uint8_t *low, uint8_t *high) {
     const __m128i mask = _mm_set1_epi8(15);
@@ -40,6 +47,21 @@ static void fifth_bits(uint32_t bits, uint8_t *q) {
     codes = _mm256_or_si256(codes, _mm256_and_si256(set, _mm256_set1_epi8(16)));
     _mm256_storeu_si256((__m256i *)(void *)q, codes);
 }
+#else
+/* The same in plain C, which compilers make vectors of. */
+static void nibbles16(const unsigned char *raw, uint8_t *low, uint8_t *high) {
+    for (uint32_t i = 0; i < 16; i++) {
+        low[i] = raw[i] & 15;
+        high[i] = (uint8_t)(raw[i] >> 4);
+    }
+}
+
+static void fifth_bits(uint32_t bits, uint8_t *q) {
+    for (uint32_t i = 0; i < 32; i++) {
+        q[i] = (uint8_t)(q[i] | (bits >> i & 1u) << 4);
+    }
+}
+#endif
 
 static void decode_q8_0(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {
     for (uint32_t b = 0; b < n / 32; b++, raw += 34) {
@@ -87,12 +109,19 @@ static const uint8_t nonlinear[16] = {1,   24,  45,  63,  79,  93,  106, 118,
                                       129, 141, 153, 166, 181, 197, 217, 241};
 
 static void look_up(const unsigned char *raw, uint8_t *q) {
+#if defined(__x86_64__)
     __m128i table = _mm_loadu_si128((const __m128i *)(const void *)nonlinear),
             mask = _mm_set1_epi8(15);
     __m128i v = _mm_loadu_si128((const __m128i *)(const void *)raw);
     __m128i low = _mm_and_si128(v, mask), high = _mm_and_si128(_mm_srli_epi16(v, 4), mask);
     _mm_storeu_si128((__m128i *)(void *)q, _mm_shuffle_epi8(table, low));
     _mm_storeu_si128((__m128i *)(void *)(q + 16), _mm_shuffle_epi8(table, high));
+#else
+    nibbles16(raw, q, q + 16);
+    for (uint32_t i = 0; i < 32; i++) {
+        q[i] = nonlinear[q[i]];
+    }
+#endif
 }
 
 static void decode_iq4_nl(const unsigned char *raw, uint32_t n, struct power_row_unit *out) {

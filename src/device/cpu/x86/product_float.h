@@ -38,7 +38,7 @@ INLINE void tile_float(const unsigned char *w, const struct xsegment *x, uint32_
         chain[i] = vf_zero();
     }
     for (uint32_t k = 0; k < n; k++) {
-        _mm_prefetch((const char *)w + k * (kind == WEIGHT_F32 ? 64 : 32) + 2048, _MM_HINT_T0);
+        prefetch(w + k * (kind == WEIGHT_F32 ? 64 : 32));
         UNROLL
         for (int v = 0; v < VECTORS; v++) {
             weights[v] = load_weights(w, k, v * LANES, kind);
@@ -73,10 +73,7 @@ INLINE void tile_wide(const unsigned char *w, size_t group_bytes, const float *x
         UNROLL
         for (int i = 0; i < WIDE * VECTORS; i++) {
             const unsigned char *at = w + (size_t)(i / VECTORS) * group_bytes;
-            if (i % VECTORS == 0) {
-                _mm_prefetch((const char *)at + k * (kind == WEIGHT_F32 ? 64 : 32) + 2048,
-                             _MM_HINT_T0);
-            }
+            if (i % VECTORS == 0) prefetch(at + k * (kind == WEIGHT_F32 ? 64 : 32));
             chain[i] = vf_fma(load_weights(at, k, i % VECTORS * LANES, kind), value, chain[i]);
         }
     }
@@ -114,15 +111,13 @@ struct float_kernel {
     enum weight_kind kind;
 };
 
-INLINE __m256 widen8(const unsigned char *at, const enum weight_kind kind) {
-    if (kind == WEIGHT_F32) return _mm256_loadu_ps((const float *)(const void *)at);
-    __m128i bits = _mm_loadu_si128((const __m128i *)(const void *)at);
-    if (kind == WEIGHT_F16) return _mm256_cvtph_ps(bits);
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+INLINE eight widen8(const unsigned char *at, const enum weight_kind kind) {
+    if (kind == WEIGHT_F32) return eight_load(at);
+    return kind == WEIGHT_F16 ? eight_of_halves(at) : eight_of_bfloats(at);
 }
 
 /* Eight elements of a raw row, of which `n` exist. */
-INLINE __m256 widen_part(const unsigned char *at, uint32_t n, const enum weight_kind kind) {
+INLINE eight widen_part(const unsigned char *at, uint32_t n, const enum weight_kind kind) {
     const size_t size = kind == WEIGHT_F32 ? 4 : 2;
     _Alignas(32) unsigned char copy[32] = {0};
     if (n >= 8) return widen8(at, kind);
@@ -136,11 +131,11 @@ INLINE void widen_rows(const struct power_product *p, const enum weight_kind kin
     const size_t size = kind == WEIGHT_F32 ? 4 : 2;
     for (uint32_t half = 0; half < 16; half += 8) {
         for (uint32_t k = 0; k < n; k += 8) {
-            __m256 part[8];
+            eight part[8];
             for (uint32_t r = 0; r < 8; r++) {
                 const uint32_t row = group * 16 + half + r;
                 const unsigned char *at = p->raw + row * p->raw_stride + (first + k) * size;
-                part[r] = row < p->n_outs ? widen_part(at, n - k, kind) : _mm256_setzero_ps();
+                part[r] = row < p->n_outs ? widen_part(at, n - k, kind) : eight_zero();
             }
             transpose8(part, out + (size_t)k * 16 + half, 64);
         }

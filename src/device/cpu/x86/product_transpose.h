@@ -9,8 +9,26 @@
 #include <immintrin.h>
 #include <stddef.h>
 
+/* Eight 32-bit elements of one row. */
+typedef __m256 eight;
+
+static inline eight eight_zero(void) {
+    return _mm256_setzero_ps();
+}
+static inline eight eight_load(const void *p) {
+    return _mm256_loadu_ps((const float *)p);
+}
+/* Eight halves, eight bfloat16. */
+static inline eight eight_of_halves(const void *p) {
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
+}
+static inline eight eight_of_bfloats(const void *p) {
+    const __m256i bits = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
+}
+
 /* out: element i of all rows at out + i * stride (32-byte aligned). */
-static inline void transpose8(const __m256 row[8], void *out, size_t stride) {
+static inline void transpose8(const eight row[8], void *out, size_t stride) {
     __m256d pair[8];
     __m256 quad[8];
     for (int i = 0; i < 8; i += 2) {

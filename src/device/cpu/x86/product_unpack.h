@@ -12,7 +12,7 @@
 #define FOR_LANES for (int lane = 0; lane < 64; lane += LANES * 4)
 
 INLINE void prefetch(const unsigned char *p) {
-    _mm_prefetch((const char *)p + AHEAD, _MM_HINT_T0);
+    __builtin_prefetch(p + AHEAD, 0, 3);
 }
 
 /* Where the unit's codes and scales lie in the packed group. */
@@ -204,10 +204,9 @@ static const uint8_t *unpack_q6_k(const struct power_product *p, uint32_t group,
 static void gather_codes(const struct power_row_unit *rows, uint8_t (*w)[64]) {
     for (uint32_t half = 0; half < 16; half += 8) {
         for (uint32_t g = 0; g < POWER_UNIT / 4; g += 8) {
-            __m256 part[8];
+            eight part[8];
             for (uint32_t r = 0; r < 8; r++) {
-                const uint8_t *q = rows[half + r].q + 4 * g;
-                part[r] = _mm256_castsi256_ps(_mm256_loadu_si256((const __m256i *)(const void *)q));
+                part[r] = eight_load(rows[half + r].q + 4 * g);
             }
             transpose8(part, w[g] + half * 4, 64);
         }

@@ -140,7 +140,13 @@ void FN(softmax_f32)(const float *x, uint32_t n, float *y) {
 
 /* 32 elements times id, to the nearest integer in [-127, 127]. */
 VEC void quantise_32(const float *x, vf id, int8_t *q) {
-#if LANES == 16
+#if LANES == 4
+    for (uint32_t v = 0; v < 32; v += 8) {
+        const vi low = vf_round(vf_mul(vf_load(x + v), id));
+        const vi high = vf_round(vf_mul(vf_load(x + v + 4), id));
+        vst1_s8(q + v, vqmovn_s16(vqmovn_high_s32(vqmovn_s32(low), high)));
+    }
+#elif LANES == 16
     for (uint32_t v = 0; v < 2; v++) {
         const __m512i n = vf_round(vf_mul(vf_load(x + v * LANES), id));
         _mm_storeu_si128((__m128i *)(void *)(q + v * LANES), _mm512_cvtepi32_epi8(n));
@@ -157,6 +163,10 @@ VEC void quantise_32(const float *x, vf id, int8_t *q) {
 
 /* Sums of the two halves of 32 codes. */
 VEC void sums_of_32(const int8_t *q, int16_t *sums) {
+#if LANES == 4
+    sums[0] = vaddlvq_s8(vld1q_s8(q));
+    sums[1] = vaddlvq_s8(vld1q_s8(q + 16));
+#else
     const __m256i codes = _mm256_loadu_si256((const __m256i *)(const void *)q);
     const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), codes);
     __m256i s = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
@@ -164,6 +174,7 @@ VEC void sums_of_32(const int8_t *q, int16_t *sums) {
     s = _mm256_add_epi32(s, _mm256_shuffle_epi32(s, 0xb1));
     sums[0] = (int16_t)_mm256_extract_epi32(s, 0);
     sums[1] = (int16_t)_mm256_extract_epi32(s, 4);
+#endif
 }
 
 /* One block: its d, its codes; returns the largest bits. */

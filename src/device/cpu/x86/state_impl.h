@@ -71,7 +71,14 @@ void FN(delta_f32)(float *state, uint32_t d_k, uint32_t d_v, const float *q, con
 }
 
 VEC vf gather(const float *p, vi index) {
-#if LANES == 16
+#if LANES == 4
+    float part[LANES];
+    int32_t at[LANES];
+    vst1q_s32(at, index);
+    for (uint32_t i = 0; i < LANES; i++)
+        part[i] = p[at[i]];
+    return vf_load(part);
+#elif LANES == 16
     return _mm512_mask_i32gather_ps(vf_zero(), vm_first(LANES), index, p, 4);
 #else
     return _mm256_i32gather_ps(p, index, 4);

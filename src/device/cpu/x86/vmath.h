@@ -17,7 +17,9 @@ VEC vf vf_with_sign(vf magnitude, vf sign) {
     return vi_float(vi_or(vf_bits(vf_abs(magnitude)), s));
 }
 VEC vf vf_negate(vf x) { /* flips the sign bit, of NaN too, as C's minus does */
-#if LANES == 16
+#if LANES == 4
+    return vnegq_f32(x);
+#elif LANES == 16
     return vi_float(_mm512_xor_si512(vf_bits(x), vi_set(INT32_MIN)));
 #else
     return _mm256_xor_ps(x, vi_float(vi_set(INT32_MIN)));
