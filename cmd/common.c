@@ -4,6 +4,7 @@
 #include "common.h"
 
 #include "os/os.h"
+#include "text/utf8.h"
 
 #include <errno.h>
 #include <math.h>
@@ -363,21 +364,23 @@ int write_failed(const char *command) {
     return fail_text(command, "cannot write the output: %s", strerror(output_errno));
 }
 
+size_t whole_characters(const char *bytes, size_t n_bytes, char *out) {
+    const struct power_text text = {bytes, n_bytes};
+    size_t n = 0, length;
+    for (size_t at = 0; at < n_bytes; at += length) {
+        bool broken = power_utf8_get(text, at, &length, NULL) == POWER_UTF8_BROKEN;
+        size_t size = broken ? 3 : length;
+        memcpy(out + n, broken ? "\xEF\xBF\xBD" : bytes + at, size);
+        n += size;
+    }
+    return n;
+}
+
 json_t *json_text(const char *bytes, size_t length) {
     json_t *value = json_stringn(bytes, length);
     if (value) return value;
-    /* Not UTF-8 as a whole: every byte of a broken sequence becomes U+FFFD. */
     char *clean = malloc(3 * length + 1);
-    size_t n = 0;
-    for (size_t i = 0; clean && i < length; i++) {
-        if ((unsigned char)bytes[i] < 0x80) {
-            clean[n++] = bytes[i];
-        } else {
-            for (size_t k = 0; k < 3; k++)
-                clean[n++] = "\xef\xbf\xbd"[k];
-        }
-    }
-    value = clean ? json_stringn(clean, n) : NULL;
+    value = clean ? json_stringn(clean, whole_characters(bytes, length, clean)) : NULL;
     free(clean);
     return value;
 }

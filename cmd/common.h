@@ -106,7 +106,10 @@ int fail_text(const char *command, const char *format, ...) POWER_PRINTF(2, 3);
 int print_json(const char *command, json_t *value);
 /* "stop", "length", "context", "callback" */
 const char *finish_text(power_finish finish);
-json_t *json_text(const char *bytes, size_t length);  /* broken UTF-8 becomes U+FFFD */
+/* Copies to `out`, which has room for three times the bytes; what is no UTF-8 becomes U+FFFD by the
+ * WHATWG rule. Returns the length. */
+size_t whole_characters(const char *bytes, size_t n_bytes, char *out);
+json_t *json_text(const char *bytes, size_t length);  /* whole_characters */
 json_t *json_bytes(const char *bytes, size_t length); /* a list of numbers */
 bool use_colour(void);
 /* Progress of loading on a terminal; nothing elsewhere. */

@@ -4,9 +4,13 @@
  * Threads: main. Bounds: files of at most TEXT_MAX bytes; the template's budgets. */
 #include "common.h"
 
+#include "base/error.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 static const char name[] = "template";
 
@@ -58,6 +62,13 @@ static bool read_time(const char *text, int64_t *out) {
     return true;
 }
 
+/* Whether another option says what a variable is. */
+static bool is_given(const struct template *t, const char *key) {
+    if (!strcmp(key, "messages")) return t->messages != NULL;
+    if (!strcmp(key, "tools")) return t->tools != NULL;
+    return !strcmp(key, "add_generation_prompt") && (t->plain_prompt || t->go_on);
+}
+
 /* NAME=JSON, ...: one JSON object as text. What is no JSON is refused. */
 static int read_sets(struct template *t) {
     json_t *all = json_object();
@@ -69,10 +80,20 @@ static int read_sets(struct template *t) {
         if (!equals || equals == item || equals - item >= (int)sizeof key || !value) {
             json_decref(value);
             json_decref(all);
-            return fail_text(name, "--set \"%.60s\": NAME=JSON is wanted", item), EXIT_USAGE;
+            return fail_text(name, "--set \"%s\": NAME=JSON is wanted",
+                             power_quote(item, strlen(item)).text),
+                   EXIT_USAGE;
         }
         snprintf(key, sizeof key, "%.*s", (int)(equals - item), item);
-        json_object_set_new(all, key, value);
+        const char *wrong = json_object_get(all, key)          ? "was given before"
+                            : is_given(t, key)                 ? "is given by another option"
+                            : json_object_set(all, key, value) ? "is not UTF-8"
+                                                               : NULL;
+        json_decref(value);
+        if (!wrong) continue;
+        fail_text(name, "--set \"%s\": the name %s", power_quote(item, strlen(item)).text, wrong);
+        json_decref(all);
+        return EXIT_USAGE;
     }
     t->variables = all && t->sets.count ? json_dumps(all, 0) : NULL;
     json_decref(all);
@@ -84,12 +105,16 @@ static int read_json(const char *path, const char *what, char **out) {
     size_t bytes;
     int rc = read_text(name, path, out, &bytes);
     if (rc < 0 && memchr(*out, 0, bytes)) rc = fail_text(name, "%s hold a NUL byte", what);
+    if (rc < 0 && bytes == 0) rc = fail_text(name, "%s: \"%s\" is empty", what, path);
     return rc;
 }
 
-/* A GGUF or SafeTensors artifact, or else the text of a template. */
+/* A GGUF or SafeTensors artifact, or else the text of a template. A pipe is not looked into: what
+ * is read of it is gone. */
 static bool is_model(const char *path) {
     char head[8] = "";
+    struct stat about;
+    if (stat(path, &about) || !(S_ISREG(about.st_mode) || S_ISDIR(about.st_mode))) return false;
     FILE *file = fopen(path, "rb");
     if (!file) return false;
     size_t n = fread(head, 1, sizeof head, file);
@@ -124,10 +149,13 @@ static int print_json_form(struct template *t, const char *text, size_t bytes) {
     if (t->o.model) {
         power_error error = {.offset = POWER_NO_OFFSET};
         size_t count = 0;
-        uint32_t *ids = malloc((bytes + 8) * sizeof *ids);
-        power_status status =
-            ids ? power_render_tokens(t->o.model, &t->options, ids, bytes + 8, &count, &error)
-                : POWER_NO_MEMORY;
+        uint32_t *ids = NULL;
+        power_status status = power_render_tokens(t->o.model, &t->options, NULL, 0, &count, &error);
+        if (status == POWER_LIMIT && count) {
+            ids = malloc(count * sizeof *ids);
+            if (!ids) return fail_text(name, "out of memory for %zu ids", count);
+            status = power_render_tokens(t->o.model, &t->options, ids, count, &count, &error);
+        }
         list = json_array();
         for (size_t i = 0; status == POWER_OK && i < count; i++)
             json_array_append_new(list, json_integer((json_int_t)ids[i]));
@@ -161,7 +189,8 @@ static int open_all(struct template *t, const char *path) {
         return fail_text(name, "--now \"%.40s\": YYYY-MM-DD or YYYY-MM-DDTHH:MM:SS is wanted",
                          t->now),
                EXIT_USAGE;
-    t->options.has_now = t->now != NULL;
+    if (!t->now) t->options.now_unix_s = (int64_t)time(NULL); /* one time for text and ids */
+    t->options.has_now = 1;
     t->options.no_generation_prompt = t->plain_prompt;
     t->options.continue_final_message = t->go_on;
     int rc = read_sets(t);
@@ -209,6 +238,10 @@ int command_template(int argc, char **argv) {
     int rc = args_parse(&command, args, argc, argv, positionals, &count);
     if (rc >= 0) return rc;
     if (!t.messages && !t.sets.count) return fail_text(name, "--messages is missing"), EXIT_USAGE;
+    if ((t.messages && !strcmp(t.messages, "-")) + (t.tools && !strcmp(t.tools, "-")) +
+            !strcmp(positionals[0], "-") >
+        1)
+        return fail_text(name, "only one of the files can be stdin"), EXIT_USAGE;
     rc = open_all(&t, positionals[0]);
     if (rc < 0 && t.options.template_name && !t.o.model)
         rc = (fail_text(name, "--name is for a model's templates"), EXIT_USAGE);

@@ -2,7 +2,6 @@
 /* power tokenize: text to ids and back. Input: a model, a text or ids. Output: ids, places and
  * pieces, or text. Owning thread: main. Bounds: texts up to TEXT_MAX. */
 #include "common.h"
-#include "text/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,18 +86,10 @@ static int print_ids(struct tokenize *t) {
     return rc >= 0 ? rc : EXIT_OK;
 }
 
-/* Bytes that are not UTF-8 as U+FFFD, by the WHATWG rule. The text may grow three times. */
 static int replace_invalid(struct tokenize *t) {
     char *out = malloc(3 * t->bytes + 1);
     if (!out) return fail_text(name, "out of memory for the text");
-    size_t n = 0, length;
-    const struct power_text text = {t->text, t->bytes};
-    for (size_t at = 0; at < t->bytes; at += length) {
-        bool broken = power_utf8_get(text, at, &length, NULL) == POWER_UTF8_BROKEN;
-        size_t size = broken ? 3 : length;
-        memcpy(out + n, broken ? "\xEF\xBF\xBD" : t->text + at, size);
-        n += size;
-    }
+    size_t n = whole_characters(t->text, t->bytes, out);
     out[n] = 0;
     free(t->text);
     t->text = out;
@@ -128,6 +119,7 @@ static int parse_ids(struct tokenize *t) {
     power_error error = {.offset = POWER_NO_OFFSET};
     power_model_info info = {.struct_size = sizeof info};
     if (power_model_get_info(t->o.model, &info, &error)) return fail_with(name, &error);
+    if (memchr(t->text, 0, t->bytes)) return fail_text(name, "the ids hold a NUL byte");
     t->ids = malloc((t->bytes / 2 + 1) * sizeof *t->ids);
     if (!t->ids) return fail_text(name, "out of memory for ids");
     for (char *word = strtok(t->text, " \t\r\n,[]"); word; word = strtok(NULL, " \t\r\n,[]")) {
@@ -212,6 +204,9 @@ int command_tokenize(int argc, char **argv) {
     if (rc >= 0) return rc;
     if (t.parse_special && t.no_parse_special)
         return fail_text(name, "--parse-special and --no-parse-special were both given"),
+               EXIT_USAGE;
+    if (t.detokenize && (t.plain || t.replace || t.m.pre))
+        return fail_text(name, "--detokenize excludes --plain, --replace-invalid and --pre"),
                EXIT_USAGE;
     rc = take_text(&t, count, positionals);
     if (rc < 0) rc = open_model(name, &t.m, positionals[0], true, &t.o);

@@ -25,6 +25,10 @@ power_status power_sha256_once(const void *bytes, size_t length,
 /* 64 lower-case hexadecimal digits and a NUL. */
 void power_digest_hex(const struct power_digest *digest, char out[65]);
 
+/* SipHash-1-3 under a key that nobody outside can guess: for tables of untrusted names. */
+power_status power_hash_key(uint64_t out[2], power_error *error) POWER_MUST_USE;
+uint64_t power_hash_text(const uint64_t key[2], struct power_text text);
+
 /* Text -> uint32_t, open addressing, keyed by a 64-bit hash under a random seed of each index so
  * that crafted keys cannot force long probes (see index.c). Keys are borrowed: they must outlive
  * the index. */
@@ -34,8 +38,6 @@ power_status power_index_create(const power_allocator *allocator, size_t max_ent
 /* True when it was added; false when the key is there already (value kept). */
 bool power_index_add(struct power_index *index, struct power_text key, uint32_t value);
 bool power_index_find(const struct power_index *index, struct power_text key, uint32_t *out);
-/* The n-th of the secret numbers of an index: the seeds of tables that belong to it. */
-uint64_t power_index_secret(const struct power_index *index, uint64_t n);
 void power_index_destroy(struct power_index *index);
 
 #endif

@@ -41,7 +41,7 @@ static void sip_round(uint64_t v[4]) {
     v[2] = rotate(v[2], 32);
 }
 
-static uint64_t hash_text(const uint64_t seed[2], struct power_text key) {
+uint64_t power_hash_text(const uint64_t seed[2], struct power_text key) {
     uint64_t v[4] = {seed[0] ^ 0x736f6d6570736575u, seed[1] ^ 0x646f72616e646f6du,
                      seed[0] ^ 0x6c7967656e657261u, seed[1] ^ 0x7465646279746573u};
     const unsigned char *at = (const unsigned char *)key.bytes;
@@ -66,6 +66,11 @@ static uint64_t hash_text(const uint64_t seed[2], struct power_text key) {
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
+power_status power_hash_key(uint64_t out[2], power_error *error) {
+    if (RAND_bytes((unsigned char *)out, 2 * sizeof *out) == 1) return POWER_OK;
+    return power_fail(error, POWER_IO, "no random numbers for an index");
+}
+
 power_status power_index_create(const power_allocator *allocator, size_t max_entries,
                                 struct power_index **out, power_error *error) {
     if (max_entries >= UINT32_MAX / 2) {
@@ -85,9 +90,10 @@ power_status power_index_create(const power_allocator *allocator, size_t max_ent
         power_index_destroy(index);
         return power_fail_memory(error, max_entries * sizeof(struct entry), "an index");
     }
-    if (RAND_bytes((unsigned char *)index->seed, sizeof index->seed) != 1) {
+    power_status status = power_hash_key(index->seed, error);
+    if (status != POWER_OK) {
         power_index_destroy(index);
-        return power_fail(error, POWER_IO, "no random numbers for an index");
+        return status;
     }
     *out = index;
     return POWER_OK;
@@ -105,7 +111,7 @@ static size_t find_slot(const struct power_index *index, struct power_text key, 
 }
 
 bool power_index_add(struct power_index *index, struct power_text key, uint32_t value) {
-    uint64_t hash = hash_text(index->seed, key);
+    uint64_t hash = power_hash_text(index->seed, key);
     size_t slot = find_slot(index, key, hash);
     if (index->slots[slot] != 0) return false;
     assert(index->n_entries < index->max_entries);
@@ -116,14 +122,10 @@ bool power_index_add(struct power_index *index, struct power_text key, uint32_t 
 }
 
 bool power_index_find(const struct power_index *index, struct power_text key, uint32_t *out) {
-    size_t slot = find_slot(index, key, hash_text(index->seed, key));
+    size_t slot = find_slot(index, key, power_hash_text(index->seed, key));
     if (index->slots[slot] == 0) return false;
     *out = index->entries[index->slots[slot] - 1].value;
     return true;
-}
-
-uint64_t power_index_secret(const struct power_index *index, uint64_t n) {
-    return hash_text(index->seed, (struct power_text){(const char *)&n, sizeof n});
 }
 
 void power_index_destroy(struct power_index *index) {

@@ -23,8 +23,10 @@ power_status power_merges_init(struct power_vocab *vocab, size_t count, power_er
     vocab->merges = power_arena_alloc(&vocab->arena, slots, sizeof *vocab->merges);
     if (!vocab->merges) return power_fail_memory(error, slots * sizeof *vocab->merges, "merges");
     vocab->merge_mask = (uint32_t)(slots - 1);
-    for (size_t i = 0; i < 2; i++)
-        vocab->merge_seed[i] = power_index_secret(vocab->index, i) | 1;
+    power_status status = power_hash_key(vocab->merge_seed, error);
+    if (status != POWER_OK) return status;
+    vocab->merge_seed[0] |= 1;
+    vocab->merge_seed[1] |= 1;
     for (size_t i = 0; i < slots; i++)
         vocab->merges[i].left = POWER_NO_TOKEN;
     return POWER_OK;

@@ -82,6 +82,7 @@ struct jinja_dict {
     size_t count, capacity;
     uint32_t *slots; /* NULL while small; else entry number + 1, a power of two of slots */
     size_t n_slots;
+    struct jinja_render *render;
 };
 
 /* What an undefined value remembers. */
@@ -302,6 +303,7 @@ struct power_template {
     const power_allocator *allocator;
     struct power_arena arena;
     struct jinja_node *body, *hidden;
+    uint64_t hash_key[2]; /* of its dictionaries */
 };
 
 /* ---- rendering ---- */
@@ -341,6 +343,8 @@ struct jinja_render {
     struct jinja_buffer *out;
     size_t output_bytes, max_output_bytes; /* over all buffers */
     uint64_t steps_left;
+    size_t loose_bytes; /* put somewhere, too few for a step as yet */
+    const uint64_t *hash_key;
     uint32_t depth, max_depth;
     int64_t now_unix_s;
     const struct jinja_node *at; /* for the position in messages */
@@ -403,7 +407,8 @@ bool power_jinja_truth(struct jinja_value v);
 bool power_jinja_is_number(struct jinja_value v); /* BOOL, INT, BIG, FLOAT */
 double power_jinja_as_double(struct jinja_value v);
 bool power_jinja_as_int(struct jinja_value v, int64_t *out); /* BOOL, INT */
-bool power_jinja_equal(struct jinja_value a, struct jinja_value b);
+/* False, too, when the steps run out, which every node that is evaluated next finds. */
+bool power_jinja_equal(struct jinja_render *r, struct jinja_value a, struct jinja_value b);
 /* -1, 0, 1 in *out; types that have no order raise. `op` is named in the message. */
 bool power_jinja_order(struct jinja_render *r, struct jinja_value a, struct jinja_value b,
                        const char *op, int *out);

@@ -232,7 +232,7 @@ static bool loop_changed(struct jinja_render *r, struct jinja_loop *loop,
     }
     if (!now) return false;
     struct jinja_value v = power_jinja_of_list(now);
-    *out = power_jinja_bool(!loop->has_changed || !power_jinja_equal(loop->last_changed, v));
+    *out = power_jinja_bool(!loop->has_changed || !power_jinja_equal(r, loop->last_changed, v));
     loop->has_changed = true;
     loop->last_changed = v;
     return true;

@@ -228,7 +228,7 @@ bool power_jinja_contains(struct jinja_render *r, struct jinja_value container,
     if (!power_jinja_iterate(r, container, &list)) return false;
     *out = false;
     for (size_t i = 0; i < list->count && !*out; i++)
-        *out = power_jinja_equal(list->items[i], what);
+        *out = power_jinja_equal(r, list->items[i], what);
     return true;
 }
 
@@ -434,7 +434,7 @@ static bool compare_pair(struct jinja_render *r, enum jinja_op op, struct jinja_
         return true;
     }
     if (op == OP_EQ || op == OP_NE) {
-        *out = power_jinja_equal(a, b) == (op == OP_EQ);
+        *out = power_jinja_equal(r, a, b) == (op == OP_EQ);
         return true;
     }
     const char *sign = op == OP_LT ? "<" : op == OP_LE ? "<=" : op == OP_GT ? ">" : ">=";

@@ -202,7 +202,7 @@ struct sorter {
 
 static bool compare(struct sorter *s, uint32_t a, uint32_t b, int *out_sign) {
     *out_sign = 0;
-    if (s->equal_first && power_jinja_equal(s->keys[a], s->keys[b])) return true;
+    if (s->equal_first && power_jinja_equal(s->r, s->keys[a], s->keys[b])) return true;
     return power_jinja_order(s->r, s->keys[a], s->keys[b], "<", out_sign);
 }
 
@@ -388,7 +388,7 @@ bool power_jinja_filter_groupby(struct jinja_render *r, const struct jinja_args 
         !sorted(r, list, given[1], given_true(given[3]), false, &given[2], &list, &keys))
         return false;
     for (size_t i = 0; i < list->count; i++) {
-        if (i == 0 || !power_jinja_equal(keys[i], keys[i - 1])) {
+        if (i == 0 || !power_jinja_equal(r, keys[i], keys[i - 1])) {
             struct jinja_value name;
             group = power_jinja_list(r, JINJA_PLAIN_LIST, 0);
             if (!group || !power_jinja_dotted(r, list->items[i], given[1], &given[2], &name) ||

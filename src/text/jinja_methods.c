@@ -571,7 +571,7 @@ static bool list_method(struct jinja_render *r, struct jinja_value self, int id,
         return false;
     int64_t n = 0, first = -1;
     for (size_t i = 0; i < list->count; i++) {
-        if (!power_jinja_equal(list->items[i], what)) continue;
+        if (!power_jinja_equal(r, list->items[i], what)) continue;
         if (first < 0) first = (int64_t)i;
         n++;
     }

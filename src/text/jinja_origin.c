@@ -84,7 +84,9 @@ void power_jinja_drop(struct jinja_buffer *buffer) {
 static bool reserve(struct jinja_render *r, struct jinja_buffer *out, size_t length,
                     unsigned char **out_origins) {
     *out_origins = NULL;
-    if (!power_jinja_steps(r, length / 64)) return false;
+    size_t bytes = r->loose_bytes + length; /* no overflow: both lie in memory */
+    r->loose_bytes = bytes % 64;
+    if (!power_jinja_steps(r, bytes / 64)) return false;
     if (length > r->max_output_bytes || out->text.length > r->max_output_bytes - length)
         return power_jinja_raise(r, POWER_LIMIT, "text is longer than %zu bytes",
                                  r->max_output_bytes);

@@ -122,15 +122,15 @@ static bool remainder_is(struct jinja_render *r, struct jinja_value v, struct ji
                          int64_t want, bool *out) {
     struct jinja_value rest;
     if (!power_jinja_binary(r, OP_MOD, v, by, &rest)) return false;
-    *out = power_jinja_equal(rest, power_jinja_int(want));
+    *out = power_jinja_equal(r, rest, power_jinja_int(want));
     return true;
 }
 
-static bool same_object(struct jinja_value a, struct jinja_value b) {
+static bool same_object(struct jinja_render *r, struct jinja_value a, struct jinja_value b) {
     if (a.type != b.type) return false;
     if (a.type == JINJA_LIST) return a.as.list == b.as.list;
     if (a.type == JINJA_DICT) return a.as.dict == b.as.dict;
-    return power_jinja_equal(a, b);
+    return power_jinja_equal(r, a, b);
 }
 
 static bool ordered(struct jinja_render *r, enum test test, struct jinja_value a,
@@ -205,13 +205,13 @@ static bool run(struct jinja_render *r, enum test test, struct jinja_value v, st
     case TEST_GE:
         return ordered(r, test, v, b, out);
     case TEST_SAME:
-        *out = same_object(v, b);
+        *out = same_object(r, v, b);
         return true;
     case TEST_EQ:
-        *out = power_jinja_equal(v, b);
+        *out = power_jinja_equal(r, v, b);
         return true;
     case TEST_NE:
-        *out = !power_jinja_equal(v, b);
+        *out = !power_jinja_equal(r, v, b);
         return true;
     case TEST_FILTER:
         *out = v.type == JINJA_TEXT && power_jinja_filter_find(power_jinja_text(v)) >= 0;

@@ -186,7 +186,8 @@ bool power_jinja_case(struct jinja_render *r, struct power_text text, enum jinja
                       struct jinja_value *out) {
     struct jinja_buffer buffer;
     power_jinja_scratch(r, &buffer);
-    bool ok = true, inside = false; /* inside a word, for title; behind the first, for capitalize */
+    bool ok = power_jinja_steps(r, text.length / 8);
+    bool inside = false; /* inside a word, for title; behind the first, for capitalize */
     for (size_t at = 0, length; ok && at < text.length; at += length) {
         uint32_t code = power_utf8_get(text, at, &length, NULL);
         int kind = case_of(code);

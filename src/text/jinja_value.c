@@ -4,6 +4,7 @@
  * Threads: one per rendering. Bounds: the arena's maximum; dictionaries find keys by hash.
  * Equality and order are Python's: 1 == 1.0 == True, text by code points. */
 #include "base/checked.h"
+#include "base/hash.h"
 #include "text/jinja.h"
 #include "text/utf8.h"
 
@@ -210,25 +211,36 @@ static int order_number(struct jinja_value a, struct jinja_value b) {
     return (x > y) - (x < y);
 }
 
-static bool equal_lists(const struct jinja_list *a, const struct jinja_list *b, unsigned depth);
-static bool equal_dicts(const struct jinja_dict *a, const struct jinja_dict *b, unsigned depth);
+/* Lists that share parts can have more items than fit any memory. */
+static bool take_steps(struct jinja_render *r, uint64_t n) {
+    if (power_jinja_steps(r, n)) return true;
+    r->steps_left = 0;
+    return false;
+}
+
+static bool equal_lists(struct jinja_render *r, const struct jinja_list *a,
+                        const struct jinja_list *b, unsigned depth);
+static bool equal_dicts(struct jinja_render *r, const struct jinja_dict *a,
+                        const struct jinja_dict *b, unsigned depth);
 
 /* Values can't contain themselves; very deep ones (never from JSON) count as different. */
-static bool equal_at(struct jinja_value a, struct jinja_value b, unsigned depth) {
+static bool equal_at(struct jinja_render *r, struct jinja_value a, struct jinja_value b,
+                     unsigned depth) {
     if (depth > 1000) return false;
     if (power_jinja_is_number(a) && power_jinja_is_number(b)) return order_number(a, b) == 0;
     if (a.type != b.type) return false;
     switch ((enum jinja_type)a.type) {
     case JINJA_TEXT:
-        return power_text_equal(power_jinja_text(a), power_jinja_text(b));
+        return a.length == b.length && take_steps(r, a.length / 64) &&
+               power_text_equal(power_jinja_text(a), power_jinja_text(b));
     case JINJA_LIST:
-        return equal_lists(a.as.list, b.as.list, depth + 1);
+        return equal_lists(r, a.as.list, b.as.list, depth + 1);
     case JINJA_DICT:
-        return equal_dicts(a.as.dict, b.as.dict, depth + 1);
+        return equal_dicts(r, a.as.dict, b.as.dict, depth + 1);
     case JINJA_OBJECT:
         if (a.as.object->kind == JINJA_METHOD && b.as.object->kind == JINJA_METHOD)
             return a.as.object->id == b.as.object->id &&
-                   equal_at(a.as.object->self, b.as.object->self, depth + 1);
+                   equal_at(r, a.as.object->self, b.as.object->self, depth + 1);
         return a.as.object == b.as.object;
     case JINJA_MISSING:
     case JINJA_UNDEFINED:
@@ -242,34 +254,37 @@ static bool equal_at(struct jinja_value a, struct jinja_value b, unsigned depth)
     return true;
 }
 
-static bool equal_lists(const struct jinja_list *a, const struct jinja_list *b, unsigned depth) {
+static bool equal_lists(struct jinja_render *r, const struct jinja_list *a,
+                        const struct jinja_list *b, unsigned depth) {
     if (a == b) return true;
     if (a->kind != b->kind || a->kind == JINJA_ITERATOR || a->kind == JINJA_VALUES) return false;
-    if (a->count != b->count) return false;
+    if (a->count != b->count || !take_steps(r, a->count)) return false;
     for (size_t i = 0; i < a->count; i++) {
-        if (!equal_at(a->items[i], b->items[i], depth)) return false;
+        if (!equal_at(r, a->items[i], b->items[i], depth)) return false;
     }
     return true;
 }
 
-static bool equal_dicts(const struct jinja_dict *a, const struct jinja_dict *b, unsigned depth) {
-    if (a->count != b->count) return false;
+static bool equal_dicts(struct jinja_render *r, const struct jinja_dict *a,
+                        const struct jinja_dict *b, unsigned depth) {
+    if (a == b) return true;
+    if (a->count != b->count || !take_steps(r, a->count)) return false;
     for (size_t i = 0; i < a->count; i++) {
         const struct jinja_value *other = power_jinja_dict_get(b, a->entries[i].key);
-        if (!other || !equal_at(a->entries[i].value, *other, depth)) return false;
+        if (!other || !equal_at(r, a->entries[i].value, *other, depth)) return false;
     }
     return true;
 }
 
-bool power_jinja_equal(struct jinja_value a, struct jinja_value b) {
-    return equal_at(a, b, 0);
+bool power_jinja_equal(struct jinja_render *r, struct jinja_value a, struct jinja_value b) {
+    return equal_at(r, a, b, 0);
 }
 
 static bool order_lists(struct jinja_render *r, const struct jinja_list *a,
                         const struct jinja_list *b, const char *op, int *out) {
     size_t n = a->count < b->count ? a->count : b->count;
     for (size_t i = 0; i < n; i++) {
-        if (power_jinja_equal(a->items[i], b->items[i])) continue;
+        if (power_jinja_equal(r, a->items[i], b->items[i])) continue;
         if (!power_jinja_enter(r)) return false;
         bool ok = power_jinja_order(r, a->items[i], b->items[i], op, out);
         power_jinja_leave(r);
@@ -287,7 +302,7 @@ bool power_jinja_order(struct jinja_render *r, struct jinja_value a, struct jinj
     }
     if (a.type == JINJA_TEXT && b.type == JINJA_TEXT) {
         *out = order_text(power_jinja_text(a), power_jinja_text(b));
-        return true;
+        return power_jinja_steps(r, (a.length < b.length ? a.length : b.length) / 64);
     }
     if (a.type == JINJA_LIST && b.type == JINJA_LIST && a.as.list->kind == b.as.list->kind &&
         a.as.list->kind <= JINJA_TUPLE)
@@ -315,30 +330,25 @@ bool power_jinja_hashable(struct jinja_value v) {
     return true;
 }
 
-static uint64_t mix(uint64_t h) {
-    h ^= h >> 32;
-    h *= 0xD6E8FEB86659FD93u;
-    h ^= h >> 32;
+static uint64_t hash_number(const struct jinja_render *r, uint64_t bits) {
+    return power_hash_text(r->hash_key, (struct power_text){(const char *)&bits, sizeof bits});
+}
+
+static uint64_t hash_value(const struct jinja_render *r, struct jinja_value v, unsigned depth);
+
+/* The first items of a tuple, and of tuples in it. */
+static uint64_t hash_list(const struct jinja_render *r, const struct jinja_list *list,
+                          unsigned depth) {
+    uint64_t h = list->count + 77;
+    for (size_t i = 0; list->kind == JINJA_TUPLE && depth < 3 && i < list->count && i < 4; i++)
+        h = hash_number(r, h ^ hash_value(r, list->items[i], depth + 1));
     return h;
 }
 
-static uint64_t hash_bytes(struct power_text text) {
-    uint64_t h = 0xCBF29CE484222325u ^ text.length;
-    size_t at = 0;
-    for (; text.length - at >= 8; at += 8) {
-        uint64_t word;
-        memcpy(&word, text.bytes + at, 8);
-        h = mix(h ^ word) * 0x9E3779B97F4A7C15u;
-    }
-    for (; at < text.length; at++)
-        h = (h ^ (unsigned char)text.bytes[at]) * 0x100000001B3u;
-    return mix(h);
-}
-
 /* Equal values have equal hashes. */
-static uint64_t hash_value(struct jinja_value v) {
+static uint64_t hash_value(const struct jinja_render *r, struct jinja_value v, unsigned depth) {
     int64_t i;
-    if (power_jinja_as_int(v, &i)) return mix((uint64_t)i);
+    if (power_jinja_as_int(v, &i)) return hash_number(r, (uint64_t)i);
     switch ((enum jinja_type)v.type) {
     case JINJA_BIG:
     case JINJA_FLOAT: {
@@ -346,14 +356,14 @@ static uint64_t hash_value(struct jinja_value v) {
         bool whole = f >= -limit && f < limit && (double)(int64_t)f == f;
         uint64_t bits;
         memcpy(&bits, &f, sizeof bits);
-        return whole ? mix((uint64_t)(int64_t)f) : mix(bits);
+        return hash_number(r, whole ? (uint64_t)(int64_t)f : bits);
     }
     case JINJA_TEXT:
-        return hash_bytes(power_jinja_text(v));
+        return power_hash_text(r->hash_key, power_jinja_text(v));
     case JINJA_LIST:
-        return mix(v.as.list->count + 77);
+        return hash_list(r, v.as.list, depth);
     case JINJA_OBJECT:
-        return v.as.object->kind == JINJA_METHOD ? 1 : mix((uintptr_t)v.as.object);
+        return v.as.object->kind == JINJA_METHOD ? 1 : hash_number(r, (uintptr_t)v.as.object);
     case JINJA_MISSING:
     case JINJA_UNDEFINED:
     case JINJA_NONE:
@@ -367,14 +377,16 @@ static uint64_t hash_value(struct jinja_value v) {
 
 struct jinja_dict *power_jinja_dict(struct jinja_render *r) {
     struct jinja_dict *dict = power_arena_alloc(&r->arena, 1, sizeof *dict);
-    if (!dict) (void)power_jinja_no_memory(r);
+    if (!dict) return (void)power_jinja_no_memory(r), NULL;
+    dict->render = r;
     return dict;
 }
 
 static size_t find_entry(const struct jinja_dict *dict, struct jinja_value key, uint64_t hash) {
     if (!dict->slots) {
         for (size_t i = 0; i < dict->count; i++) {
-            if (dict->entries[i].hash == hash && power_jinja_equal(dict->entries[i].key, key))
+            if (dict->entries[i].hash == hash &&
+                power_jinja_equal(dict->render, dict->entries[i].key, key))
                 return i;
         }
         return SIZE_MAX;
@@ -382,7 +394,8 @@ static size_t find_entry(const struct jinja_dict *dict, struct jinja_value key, 
     for (size_t at = hash & (dict->n_slots - 1); dict->slots[at];
          at = (at + 1) & (dict->n_slots - 1)) {
         const struct jinja_entry *e = &dict->entries[dict->slots[at] - 1];
-        if (e->hash == hash && power_jinja_equal(e->key, key)) return dict->slots[at] - 1;
+        if (e->hash == hash && power_jinja_equal(dict->render, e->key, key))
+            return dict->slots[at] - 1;
     }
     return SIZE_MAX;
 }
@@ -416,7 +429,7 @@ bool power_jinja_dict_set(struct jinja_render *r, struct jinja_dict *dict, struc
     if (!power_jinja_hashable(key))
         return power_jinja_raise(r, POWER_INVALID, "unhashable type: '%s'",
                                  power_jinja_type_name(key));
-    uint64_t hash = hash_value(key);
+    uint64_t hash = hash_value(dict->render, key, 0);
     size_t at = find_entry(dict, key, hash);
     if (at != SIZE_MAX) {
         dict->entries[at].value = v;
@@ -432,7 +445,7 @@ bool power_jinja_dict_set(struct jinja_render *r, struct jinja_dict *dict, struc
 const struct jinja_value *power_jinja_dict_get(const struct jinja_dict *dict,
                                                struct jinja_value key) {
     if (!power_jinja_hashable(key)) return NULL;
-    size_t at = find_entry(dict, key, hash_value(key));
+    size_t at = find_entry(dict, key, hash_value(dict->render, key, 0));
     return at == SIZE_MAX ? NULL : &dict->entries[at].value;
 }
 

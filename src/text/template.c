@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/hash.h"
 #include "text/template_internal.h"
 
 #define DEFAULT_STEPS 10000000u
@@ -61,7 +62,8 @@ power_status power_template_compile(const power_allocator *allocator, struct pow
                      text.length < SIZE_MAX / 2048 ? text.length * 1024 + ((size_t)1 << 20)
                                                    : SIZE_MAX);
     struct jinja_compiler c = {.arena = &t->arena, .error = error};
-    if (power_jinja_lex(&c, text)) t->body = power_jinja_parse(&c);
+    c.status = power_hash_key(t->hash_key, error);
+    if (c.status == POWER_OK && power_jinja_lex(&c, text)) t->body = power_jinja_parse(&c);
     if (t->body) (void)power_jinja_scopes(&c, t->body, &t->hidden);
     if (c.status != POWER_OK) {
         power_template_destroy(t);
@@ -84,6 +86,7 @@ static void begin(struct jinja_render *r, const struct power_template *t,
                   const struct power_template_limits *limits) {
     r->now_unix_s = input->now_unix_s;
     r->template_arena = &t->arena;
+    r->hash_key = t->hash_key;
     r->steps_left = limits->max_steps ? limits->max_steps : DEFAULT_STEPS;
     r->max_output_bytes = limits->max_output_bytes ? limits->max_output_bytes : DEFAULT_OUTPUT;
     uint32_t depth = limits->max_depth ? limits->max_depth : DEFAULT_DEPTH;

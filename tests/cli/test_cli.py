@@ -200,6 +200,9 @@ def test_others():
     expect("detokenize", run("tokenize", text, "-d", "275 276,71"), 0, "ABCDEFG\n")
     expect("detokenize a bad id", run("tokenize", text, "-d", "275 x"), 1, "", '"x" is not a token id')
     expect("detokenize beyond the vocabulary", run("tokenize", text, "-d", "99999999"), 1, "", "99999999, the vocabulary has")
+    expect("detokenize a NUL", run("tokenize", text, "-d", stdin="275\0 276"), 1, "", "NUL")
+    for flag in (["--plain"], ["--replace-invalid"], ["--pre", "gpt-2"]):
+        expect("detokenize " + flag[0], run("tokenize", text, "-d", "275", *flag), 2, "", "excludes")
     expect("tokenize half a character", run("tokenize", text, "é"), 0, re.compile(r'"\\xc3"\t0-1\n.*"\\xa9"\t1-2\n$', re.S))
     code, out, err = run("tokenize", text, "é", "--json")
     check("tokenize half a character --json", code == 0 and [t.get("bytes") for t in json.loads(out)] == [[195], [169]], (out, err))

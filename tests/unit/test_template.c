@@ -2,6 +2,8 @@
 /* Job: the template engine beyond what public chat templates use.
  * Input: small templates. Output: the text that Jinja2 3.1.6 gave in the configuration of
  * transformers, or errors with line and column; limits hold. */
+#include <time.h>
+
 #include "text/template.h"
 #include "text_support.h"
 
@@ -288,6 +290,119 @@ static void test_long_search(void **state) {
     power_buffer_finish(&out);
 }
 
+/* Lists that share parts: each turn doubles the items that a comparison meets. */
+static void test_shared_parts(void **state) {
+    (void)state;
+    static const char *const ends[] = {"{{ ns.a == ns.b }}",
+                                       "{{ ns.a in [ns.b] }}",
+                                       "{{ [ns.b].count(ns.a) }}",
+                                       "{{ ns.a is eq ns.b }}",
+                                       "{{ {'k': ns.a} == {'k': ns.b} }}",
+                                       "{{ [ns.a, ns.b]|sort }}",
+                                       "{{ [ns.a, ns.b]|unique|list }}"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char text[400];
+        bool tuples = strstr(ends[i], "unique") != NULL;
+        snprintf(text, sizeof text,
+                 "{%% set ns = namespace(a=%s, b=%s) %%}{%% for i in range(60) %%}"
+                 "{%% set ns.a = %s %%}{%% set ns.b = %s %%}{%% endfor %%}%s",
+                 tuples ? "()" : "[]", tuples ? "()" : "[]",
+                 tuples ? "(ns.a, ns.a)" : "[ns.a, ns.a]", tuples ? "(ns.b, ns.b)" : "[ns.b, ns.b]",
+                 ends[i]);
+        struct power_buffer out;
+        power_error error;
+        power_status status = render(text, NULL, &out, &error);
+        power_buffer_finish(&out);
+        if (status != POWER_LIMIT || !strstr(error.message, "too many steps"))
+            fail_msg("%s: %d, %s", ends[i], status, error.message);
+    }
+}
+
+/* Work on long texts in a loop ends with the steps, however small the pieces are. */
+static void test_long_texts(void **state) {
+    (void)state;
+    static const char *const works[] = {"s|upper", "s.swapcase()", "s.title()", "s|sort|first"};
+    for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
+        char text[200];
+        snprintf(text, sizeof text,
+                 "{%% set s = 'ab' * 100000 %%}{%% for i in range(100000) %%}{%% set x = %s %%}"
+                 "{%% endfor %%}",
+                 works[i]);
+        struct power_template_limits limits = {.max_steps = 100000};
+        struct power_buffer out;
+        power_error error;
+        power_status status = render(text, &limits, &out, &error);
+        power_buffer_finish(&out);
+        if (status != POWER_LIMIT || !strstr(error.message, "too many steps"))
+            fail_msg("%s: %d, %s", works[i], status, error.message);
+    }
+}
+
+#define N_KEYS 30000u
+
+/* The word of eight bytes that an earlier version, without a secret, gave this hash. */
+static uint64_t old_word(uint64_t hash) {
+    const uint64_t factors[] = {0xD6E8FEB86659FD93u, 0x9E3779B97F4A7C15u};
+    uint64_t inverse[2];
+    for (size_t k = 0; k < 2; k++) {
+        inverse[k] = factors[k];
+        for (int i = 0; i < 6; i++)
+            inverse[k] *= 2 - factors[k] * inverse[k];
+    }
+    for (int turn = 0; turn < 2; turn++) {
+        if (turn == 1) hash *= inverse[1];
+        hash ^= hash >> 32;
+        hash *= inverse[0];
+        hash ^= hash >> 32;
+    }
+    return hash ^ 0xCBF29CE484222325u ^ 8;
+}
+
+/* {"key": 1, ...}: keys of eight bytes; crafted ones shared the low half of their hash. */
+static char *json_of_keys(bool crafted) {
+    size_t n = 0;
+    char *json = malloc((size_t)N_KEYS * 64 + 64);
+    assert_non_null(json);
+    json[n++] = '{';
+    uint32_t made = 0;
+    for (uint64_t high = 1; made < N_KEYS; high++) {
+        uint64_t word = crafted ? old_word(high << 32 | 77)
+                                : (high * 0x9E3779B97F4A7C15u) & 0x7F7F7F7F7F7F7F7Fu;
+        if (word & 0x8080808080808080u) continue;
+        n += (size_t)sprintf(json + n, "%s\"", made++ ? ", " : "");
+        for (int i = 0; i < 8; i++)
+            n += (size_t)sprintf(json + n, "\\u%04x", (unsigned)(word >> 8 * i & 0xFF));
+        n += (size_t)sprintf(json + n, "\": 1");
+    }
+    memcpy(json + n, "}", 2);
+    return json;
+}
+
+static double seconds_to_read(bool crafted) {
+    struct power_template *t = NULL;
+    struct power_buffer out;
+    power_error error = {0};
+    char *json = json_of_keys(crafted);
+    power_buffer_init(&out, &power_default_allocator, 1000);
+    assert_int_equal(power_template_compile(&power_default_allocator, POWER_TEXT("x"), &t, &error),
+                     POWER_OK);
+    clock_t start = clock();
+    if (power_template_render(t, power_text_of(json), 0, NULL, &out, &error))
+        fail_msg("%s", error.message);
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    power_template_destroy(t);
+    power_buffer_finish(&out);
+    free(json);
+    return seconds;
+}
+
+/* A request whose keys would all meet in one place of the table. */
+static void test_colliding_keys(void **state) {
+    (void)state;
+    double plain = seconds_to_read(false), crafted = seconds_to_read(true);
+    if (crafted > 5 * plain + 0.1) fail_msg("%.3f s, crafted %.3f s", plain, crafted);
+}
+
 static void test_variables(void **state) {
     (void)state;
     static const struct {
@@ -317,9 +432,11 @@ static void test_variables(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),      cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_limits),     cmocka_unit_test(test_deep),
-        cmocka_unit_test(test_variables),  cmocka_unit_test(test_long_chain),
-        cmocka_unit_test(test_many_names), cmocka_unit_test(test_long_search)};
+        cmocka_unit_test(test_texts),         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_variables),     cmocka_unit_test(test_long_chain),
+        cmocka_unit_test(test_many_names),    cmocka_unit_test(test_long_search),
+        cmocka_unit_test(test_shared_parts),  cmocka_unit_test(test_long_texts),
+        cmocka_unit_test(test_colliding_keys)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
