@@ -17,7 +17,9 @@ void add_tool_args(struct arg_table *table, struct tool_args *t) {
          "lines of JSON",
          &t->tools, 0, 0},
         {ARG_TEXT, "tool-choice", 0, "HOW",
-         "auto, required, or a function's name; the last two force a valid call (default: auto)",
+         "auto, required, or a function's name; the last two force a valid call, auto holds calls "
+         "to "
+         "their schemas where a function is \"strict\" (default: auto)",
          &t->choice, 0, 0},
         {ARG_FLAG, "parallel-calls", 0, NULL, "a forced answer may hold more than one call",
          &t->parallel, 0, 0},
@@ -51,17 +53,36 @@ int read_tools(const char *command, const struct tool_args *t, char **out_json) 
     return fail_text(command, "%s: holds a NUL byte", t->tools);
 }
 
+/* OpenAI's "strict": true, in a function or beside it: its arguments shall obey its schema. */
+static bool any_strict(const char *tools_json) {
+    json_t *tools = json_loads(tools_json, 0, NULL);
+    bool found = false;
+    for (size_t i = 0; i < json_array_size(tools); i++) {
+        const json_t *tool = json_array_get(tools, i);
+        found = found || json_is_true(json_object_get(tool, "strict")) ||
+                json_is_true(json_object_get(json_object_get(tool, "function"), "strict"));
+    }
+    json_decref(tools);
+    return found;
+}
+
 int open_tools(const char *command, const struct tool_args *t, const char *tools_json,
                power_model *model, power_constraint **out) {
     power_error error = {.offset = POWER_NO_OFFSET};
     power_tools_options options;
-    if (!t->choice || !strcmp(t->choice, "auto")) return -1;
+    bool automatic = !t->choice || !strcmp(t->choice, "auto");
+    if (automatic && !any_strict(tools_json)) return -1;
+    if (*out)
+        return fail_text(
+            command, "%s: \"strict\" excludes --schema, --grammar, --regex and --choice", t->tools);
     power_tools_options_init(&options);
-    bool required = !strcmp(t->choice, "required");
+    bool required = t->choice && !strcmp(t->choice, "required");
     options.tools_json = tools_json;
-    options.choice = required ? POWER_TOOL_CHOICE_REQUIRED : POWER_TOOL_CHOICE_NAMED;
-    options.name = required ? NULL : t->choice;
-    options.parallel = t->parallel;
+    options.choice = automatic  ? POWER_TOOL_CHOICE_AUTO
+                     : required ? POWER_TOOL_CHOICE_REQUIRED
+                                : POWER_TOOL_CHOICE_NAMED;
+    options.name = automatic || required ? NULL : t->choice;
+    options.parallel = automatic || t->parallel;
     options.format = t->format;
     if (!power_tools_constraint_open(model, &options, out, &error)) return -1;
     return fail_text(command, "%s: %s", t->tools, error.message);
@@ -139,20 +160,48 @@ static bool think(struct spoken *s, const power_answer_event *event) {
                   event->text_bytes);
 }
 
+/* JSON without the white space between its parts: digits and order as the model wrote them. */
+static size_t pack_json(char *text, size_t n) {
+    bool inside = false;
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        char c = text[i];
+        if (!inside && strchr(" \t\r\n", c)) continue;
+        text[kept++] = c;
+        if (c == '"') inside = !inside;
+        if (c == '\\' && inside && i + 1 < n) text[kept++] = text[++i];
+    }
+    return kept;
+}
+
+static bool print_call(struct spoken *s, const power_answer_event *event) {
+    char *name =
+        json_dumps(json_object_get(json_array_get(s->calls, json_array_size(s->calls) - 1), "name"),
+                   JSON_ENCODE_ANY);
+    json_t *id = event->id_bytes ? json_text(event->id, event->id_bytes) : NULL;
+    char *id_text = id ? json_dumps(id, JSON_ENCODE_ANY) : NULL;
+    size_t n = pack_json(s->arguments, s->arguments_bytes);
+    bool ok = name && (!id || id_text) && (s->text_bytes == s->shown || write_out("\n", 1)) &&
+              buffer_out("{\"name\":", 8) && buffer_out(name, strlen(name)) &&
+              buffer_out(",\"arguments\":", 13) && buffer_out(s->arguments, n);
+    if (ok && id_text) ok = buffer_out(",\"id\":", 6) && buffer_out(id_text, strlen(id_text));
+    s->shown = s->text_bytes;
+    free(name);
+    free(id_text);
+    json_decref(id);
+    return ok && write_out("}\n", 2);
+}
+
+/* Arguments with a key twice, or with numbers that no JSON library's types hold, stay text. */
 static bool end_call(struct spoken *s, const power_answer_event *event) {
-    json_t *arguments = json_loadb(s->arguments ? s->arguments : "", s->arguments_bytes, 0, NULL);
+    if (!s->arguments) return false;
+    json_t *arguments = json_loadb(s->arguments, s->arguments_bytes, JSON_REJECT_DUPLICATES, NULL);
     json_t *call =
         json_pack("{s:o,s:o}", "name", json_text(s->name ? s->name : "", s->name_bytes),
                   "arguments", arguments ? arguments : json_text(s->arguments, s->arguments_bytes));
     if (event->id_bytes) json_object_set_new(call, "id", json_text(event->id, event->id_bytes));
-    json_array_append_new(s->calls, call);
-    if (!s->stream) return true;
-    char *line = json_dumps(call, JSON_COMPACT);
-    bool ok = line && (s->text_bytes == s->shown || write_out("\n", 1)) &&
-              buffer_out(line, strlen(line)) && write_out("\n", 1);
-    s->shown = s->text_bytes;
-    free(line);
-    return ok;
+    if (json_array_append_new(s->calls, call)) return false;
+    return !s->stream || print_call(s, event);
 }
 
 static int on_event(void *context, const power_answer_event *event) {
@@ -182,8 +231,8 @@ static int on_event(void *context, const power_answer_event *event) {
     return !ok;
 }
 
-int spoken_open(const char *command, struct spoken *s, power_model *model,
-                const char *tools_json, const char *format, const char *prompt, bool stream) {
+int spoken_open(const char *command, struct spoken *s, power_model *model, const char *tools_json,
+                const char *format, const char *prompt, bool stream) {
     power_error error = {.offset = POWER_NO_OFFSET};
     power_answer_options options;
     *s = (struct spoken){.stream = stream, .calls = json_array()};
