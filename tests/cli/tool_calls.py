@@ -3,6 +3,7 @@
 
 Usage: tool_calls.py POWER MODEL ROUNDS
 """
+import decimal
 import json
 import os
 import pathlib
@@ -49,6 +50,31 @@ def ask(program, model, tools, choice, seed, form):
     return json.loads(done.stdout)
 
 
+def digits_are_kept(program, model, folder):
+    """A line of a call has the numbers as the model wrote them; "strict" is no word to be ignored."""
+    def write(strict, values):
+        path = pathlib.Path(folder, "exact.json")
+        path.write_text(json.dumps([{"type": "function", "function": {
+            "name": "exact", "strict": strict, "parameters": {
+                "type": "object", "properties": values, "required": list(values),
+                "additionalProperties": False}}}]))
+        return [program, "run", model, "--temperature", "0", "--ctx", "1024", "--max-tokens", "120",
+                "--tools", str(path)]
+
+    ask_exact = write(False, {"x": {"const": 0.1}, "id": {"const": 12345678901234567890}})
+    line = subprocess.run(ask_exact + ["--tool-choice", "exact", "Go on."], capture_output=True,
+                          text=True, check=True).stdout
+    numbers = json.loads(line, parse_float=decimal.Decimal)["arguments"]
+    if numbers != {"x": decimal.Decimal("0.1"), "id": 12345678901234567890}:
+        sys.exit(f"digits are lost: {line}")
+    never = {"list": {"type": "array", "uniqueItems": True}}
+    for strict in (True, False):
+        done = subprocess.run(write(strict, never) + ["Go on."], capture_output=True, text=True,
+                              check=False)
+        if (done.returncode != 0) != strict or ("uniqueItems" in done.stderr) != strict:
+            sys.exit(f"strict {strict}: exit {done.returncode}: {done.stderr}")
+
+
 def main():
     program, model, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
     if not os.path.exists(model):
@@ -56,6 +82,7 @@ def main():
         sys.exit(77)
     wrong = cut = calls = 0
     with tempfile.TemporaryDirectory() as folder:
+        digits_are_kept(program, model, folder)
         path = pathlib.Path(folder, "tools.json")
         path.write_text(json.dumps([{"type": "function", "function": {"name": n, "parameters": s}}
                                     for n, s in TOOLS.items()]))
