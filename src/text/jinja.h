@@ -373,6 +373,8 @@ bool power_jinja_raise(struct jinja_render *r, power_status status, const char *
 bool power_jinja_no_memory(struct jinja_render *r);
 /* Takes n steps; false when the budget is used up. */
 bool power_jinja_steps(struct jinja_render *r, uint64_t n);
+/* Steps for a walk over a text; other values take none. */
+bool power_jinja_walk_steps(struct jinja_render *r, struct jinja_value v);
 /* A level of nesting more; false when that is too deep. Leave with power_jinja_leave. */
 bool power_jinja_enter(struct jinja_render *r);
 void power_jinja_leave(struct jinja_render *r);

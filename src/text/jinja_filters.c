@@ -124,6 +124,7 @@ bool power_jinja_filter(struct jinja_render *r, int id, const struct jinja_args 
         return power_jinja_raise(r, POWER_INVALID, "no filter named \"%s\"",
                                  r->at ? power_quote(r->at->text.bytes, r->at->text.length).text
                                        : "");
+    if (args->count && !power_jinja_walk_steps(r, args->items[0])) return false;
     if (filters[id].fn(r, args, out)) return true;
     return r->status == POWER_INVALID && is_lazy(filters[id].name) && keep_fault(r, out);
 }

@@ -716,6 +716,7 @@ bool power_jinja_method(struct jinja_render *r, struct jinja_value self, int id,
             return not_supported(r, id);
         return power_jinja_number_method(r, self, names[id], args, out);
     }
+    if (!power_jinja_walk_steps(r, self)) return false;
     if (self.markup) return markup_method(r, self, id, args, out);
     return text_method(r, id, power_jinja_text(self), args, out);
 }

@@ -233,6 +233,7 @@ bool power_jinja_test(struct jinja_render *r, int id, const struct jinja_args *a
     if (args->count != tests[id].args + 1u || args->n_keywords)
         return power_jinja_raise(r, POWER_INVALID, "test %s takes %u argument(s), %zu given",
                                  tests[id].name, tests[id].args, args->count - 1);
-    return run(r, tests[id].test, args->items[0],
+    return power_jinja_walk_steps(r, args->items[0]) &&
+           run(r, tests[id].test, args->items[0],
                args->count > 1 ? args->items[1] : power_jinja_none(), out);
 }

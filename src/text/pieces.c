@@ -25,6 +25,13 @@ static int code_to_byte(uint32_t code) {
     return code < 0x143 ? (int)(code - 0x121 + 0x7F) : -1;
 }
 
+bool power_spells_bytes(struct power_text spelling) {
+    for (size_t at = 0, length; at < spelling.length; at += length) {
+        if (code_to_byte(power_utf8_get(spelling, at, &length, NULL)) < 0) return false;
+    }
+    return true;
+}
+
 /* Both write at `out`, which has room for the spelling. */
 static struct power_text byte_level_piece(char *out, struct power_text spelling) {
     size_t n = 0;
@@ -142,7 +149,7 @@ bool power_pieces_build(struct power_vocab *vocab) {
         bool made = piece.bytes == out || piece.bytes == out + 1; /* cleaned: one byte on */
         if (made) out = out + (piece.bytes - out) + piece.length;
         if (vocab->kind == POWER_VOCAB_BYTE_BPE && vocab->types[id] == POWER_TOKEN_NORMAL &&
-            vocab->pieces[id].length == 1) {
+            vocab->pieces[id].length == 1 && power_spells_bytes(vocab->spellings[id])) {
             unsigned char byte = (unsigned char)vocab->pieces[id].bytes[0];
             if (vocab->byte_tokens[byte] == POWER_NO_TOKEN) vocab->byte_tokens[byte] = id;
         }

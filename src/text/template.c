@@ -42,6 +42,10 @@ bool power_jinja_steps(struct jinja_render *r, uint64_t n) {
     return power_jinja_raise(r, POWER_LIMIT, "too many steps");
 }
 
+bool power_jinja_walk_steps(struct jinja_render *r, struct jinja_value v) {
+    return v.type != JINJA_TEXT || power_jinja_steps(r, v.length / 16);
+}
+
 bool power_jinja_enter(struct jinja_render *r) {
     if (r->depth >= r->max_depth) return power_jinja_raise(r, POWER_LIMIT, "nesting is too deep");
     r->depth++;

@@ -23,6 +23,13 @@ static const char *const end_spellings[] = {"<|im_end|>",
                                             "<|end_of_turn|>",
                                             "<end_of_utterance>"};
 
+/* Spellings that begin or part the turns of a chat. */
+static const char *const turn_spellings[] = {
+    "<|im_start|>",      "<|start_header_id|>", "<|end_header_id|>", "<start_of_turn>",
+    "<|turn>",           "<|start|>",           "<|message|>",       "<|channel|>",
+    "<|user|>",          "<|assistant|>",       "<|system|>",        "<|observation|>",
+    "<|begin_of_text|>", "<|start_of_role|>",   "<|end_of_role|>",   "<|START_OF_TURN_TOKEN|>"};
+
 power_status power_vocab_reserve(struct power_vocab *vocab, uint64_t n_tokens, power_error *error) {
     if (n_tokens == 0) return power_fail(error, POWER_CORRUPT, "the vocabulary is empty");
     if (n_tokens > POWER_MAX_VOCAB)
@@ -72,6 +79,19 @@ static void find_ends(struct power_vocab_draft *draft) {
         uint32_t id = power_vocab_find(vocab, power_text_of(end_spellings[i]));
         if (id != POWER_NO_TOKEN && vocab->types[id] == POWER_TOKEN_CONTROL)
             add_end(&vocab->info, id);
+    }
+}
+
+/* A user-defined token is found in any text. What ends or begins turns is a control token whatever
+ * the file calls it, so that nobody can write another's turn. */
+static void guard_turns(struct power_vocab_draft *draft, const char *const *spellings, size_t n) {
+    struct power_vocab *vocab = draft->vocab;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t id = power_vocab_find(vocab, power_text_of(spellings[i]));
+        if (id == POWER_NO_TOKEN || vocab->types[id] != POWER_TOKEN_USER_DEFINED) continue;
+        vocab->types[id] = POWER_TOKEN_CONTROL;
+        for (uint32_t k = 0; k < draft->n_specials; k++)
+            draft->specials[k].control = draft->specials[k].control || draft->specials[k].id == id;
     }
 }
 
@@ -187,7 +207,10 @@ static power_status complete(struct power_vocab_draft *draft, power_error *error
     if (status == POWER_OK) status = check_id(vocab, vocab->info.pad, "padding", error);
     if (status == POWER_OK) status = check_id(vocab, draft->eot, "eot", error);
     if (status == POWER_OK) status = check_id(vocab, draft->eom, "eom", error);
-    if (status == POWER_OK) status = build_specials(draft, error);
+    if (status != POWER_OK) return status;
+    guard_turns(draft, end_spellings, sizeof end_spellings / sizeof *end_spellings);
+    guard_turns(draft, turn_spellings, sizeof turn_spellings / sizeof *turn_spellings);
+    status = build_specials(draft, error);
     if (status != POWER_OK) return status;
     if (vocab->kind == POWER_VOCAB_SPM) status = power_spm_build(vocab, error);
     if (vocab->kind == POWER_VOCAB_WORDPIECE) status = power_wordpiece_build(vocab, error);

@@ -123,6 +123,31 @@ static power_status read_ids(struct power_vocab_draft *draft, const struct power
     return POWER_OK;
 }
 
+/* More end tokens, as some converters list them. */
+static power_status read_ends(struct power_vocab_draft *draft, const struct power_source *source,
+                              power_error *error) {
+    static const char key[] = KEY "eos_token_ids";
+    const struct power_meta *meta = power_source_meta(source, key);
+    struct power_meta_array ids;
+    if (!meta) return POWER_OK;
+    bool is_signed = meta->type == POWER_META_ARRAY && meta->value.array.type == POWER_META_I32;
+    power_status status =
+        power_meta_array(source, key, is_signed ? POWER_META_I32 : POWER_META_U32, &ids, error);
+    if (status != POWER_OK) return status;
+    if (ids.count > POWER_MAX_END_TOKENS)
+        return power_fail(error, POWER_LIMIT, "key \"%s\" has %llu values, at most %d are taken",
+                          key, (unsigned long long)ids.count, POWER_MAX_END_TOKENS);
+    for (uint64_t i = 0; i < ids.count; i++) {
+        uint32_t id = ((const uint32_t *)ids.values)[i];
+        if (id >= draft->vocab->info.n_tokens)
+            return power_fail(error, POWER_CORRUPT,
+                              "key \"%s\" has %u, not below the vocabulary size %u", key, id,
+                              draft->vocab->info.n_tokens);
+        draft->ends[draft->n_ends++] = id;
+    }
+    return POWER_OK;
+}
+
 static power_status read_flags(struct power_vocab *vocab, const struct power_source *source,
                                power_error *error) {
     struct power_vocab_info *info = &vocab->info;
@@ -266,7 +291,8 @@ power_status power_vocab_from_gguf(struct power_vocab_draft *draft,
     struct power_vocab *vocab = draft->vocab;
     struct power_vocab_info *info = &vocab->info;
     struct power_meta_array tokens;
-    power_status status = power_meta_text(source, KEY "model", &info->model, error);
+    power_status status = power_vocab_check_keys(source, error);
+    if (status == POWER_OK) status = power_meta_text(source, KEY "model", &info->model, error);
     if (status == POWER_OK)
         status = power_meta_text_or(source, KEY "pre", POWER_TEXT("default"), &info->pre, error);
     if (status == POWER_OK && draft->pre.length) status = name_pre(draft, error);
@@ -279,6 +305,7 @@ power_status power_vocab_from_gguf(struct power_vocab_draft *draft,
     if (status == POWER_OK) status = copy_tokens(vocab, &tokens, error);
     if (status == POWER_OK) status = read_types(vocab, source, error);
     if (status == POWER_OK) status = read_ids(draft, source, error);
+    if (status == POWER_OK) status = read_ends(draft, source, error);
     if (status == POWER_OK) status = read_flags(vocab, source, error);
     if (status == POWER_OK) status = read_around(draft, source, error);
     if (status == POWER_OK) status = read_charsmap(vocab, source, error);

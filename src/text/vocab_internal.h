@@ -260,6 +260,8 @@ power_status power_vocab_trie(struct power_vocab *vocab, power_error *error);
 
 /* pieces.c: byte-level alphabet */
 uint32_t power_byte_to_code(unsigned char byte);
+/* Whether each character stands for a byte; other tokens are in no text's bytes. */
+bool power_spells_bytes(struct power_text spelling);
 /* Raw bytes of a byte-level spelling into the arena. False without memory. */
 bool power_pieces_build(struct power_vocab *vocab);
 
@@ -275,6 +277,8 @@ struct power_vocab_draft {
 };
 power_status power_vocab_from_gguf(struct power_vocab_draft *draft,
                                    const struct power_source *source, power_error *error);
+/* Keys of a GGUF file that are not known and could change ids are refused by name. */
+power_status power_vocab_check_keys(const struct power_source *source, power_error *error);
 power_status power_vocab_from_json(struct power_vocab_draft *draft,
                                    const struct power_source *source, power_error *error);
 power_status power_vocab_from_sentencepiece(struct power_vocab_draft *draft,

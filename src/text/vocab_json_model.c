@@ -154,8 +154,9 @@ static bool read_merges(struct power_tokenizer_json *t, enum power_json_event ev
 static bool check_absent(struct power_tokenizer_json *t, struct power_text key,
                          enum power_json_event event) {
     bool empty = event == POWER_JSON_STRING && t->json.value.length == 0;
-    bool zero =
-        event == POWER_JSON_NUMBER && strspn(t->json.value.bytes, "0.") >= t->json.value.length;
+    bool zero = event == POWER_JSON_NUMBER;
+    for (size_t i = 0; zero && i < t->json.value.length; i++)
+        zero = t->json.value.bytes[i] == '0' || t->json.value.bytes[i] == '.';
     if (event == POWER_JSON_NULL || event == POWER_JSON_FALSE || empty || zero) return true;
     return power_tokenizer_fail(t, POWER_UNSUPPORTED,
                                 "tokenizer.json: \"%s\" of the model is not supported", key);

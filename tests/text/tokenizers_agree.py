@@ -284,6 +284,52 @@ def check_trained(program, texts, folder, only):
     return good
 
 
+def random_bpe(rng):
+    """A few tokens of a, b, c and spaces: merges in any order, some twice, ids in any order, tokens
+    with characters that stand for no byte."""
+    tokens, merges = list("abc") + ["\u0120"], []
+    for _ in range(rng.randint(1, 16)):
+        pair = (rng.choice(tokens), rng.choice(tokens))
+        merges.append(list(pair))
+        if pair[0] + pair[1] not in tokens:
+            tokens.append(pair[0] + pair[1])
+    tokens += [t.replace("\u0120", " ") for t in tokens if "\u0120" in t]
+    rng.shuffle(merges)
+    rng.shuffle(tokens)
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
+             "use_regex": rng.random() < 0.5}
+    return {"version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": level,
+            "post_processor": None, "decoder": level,
+            "model": {"type": "BPE", "dropout": None, "unk_token": None, "fuse_unk": False,
+                      "continuing_subword_prefix": None, "end_of_word_suffix": None,
+                      "byte_fallback": False, "ignore_merges": rng.random() < 0.5,
+                      "vocab": {t: i for i, t in enumerate(tokens)}, "merges": merges}}
+
+
+def check_random_bpe(program, count, folder):
+    from tokenizers import Tokenizer
+    rng = random.Random(count)
+    path = os.path.join(folder, "random.tokenizer.json")
+    wrong = 0
+    for _ in range(count):
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(random_bpe(rng), f)
+        texts = ["".join(rng.choice("abc ") for _ in range(rng.randint(1, 60))) for _ in range(60)]
+        tokenizer = Tokenizer.from_file(path)
+        theirs = [" ".join(map(str, tokenizer.encode(t).ids)) for t in texts]
+        ours = run_ours(program, path, texts, "")
+        if ours == theirs:
+            continue
+        wrong += 1
+        if isinstance(ours, list):
+            print("  random BPE: %r\n    ours   %s\n    theirs %s" % next(
+                p for p in zip(texts, ours, theirs) if p[1] != p[2]))
+        else:
+            print("  random BPE: %s" % ours)
+    print("random BPE: %d of %d vocabularies equal" % (count - wrong, count))
+    return wrong == 0
+
+
 def write_gguf(path, pieces, scores, types, charsmap, spec):
     import gguf
     writer = gguf.GGUFWriter(path, "t5")
@@ -395,6 +441,8 @@ def main():
                                          "tokenizer.json"))
         if tokenizers and only not in ("MiniLM", "Whisper"):
             results.append(check_trained(program, texts, folder, only))
+        if tokenizers and not only:
+            results.append(check_random_bpe(program, count // 5, folder))
         try:
             if only not in ("MiniLM", "Whisper"):
                 results.append(check_sentencepiece(program, texts, folder, only))
