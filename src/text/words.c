@@ -94,7 +94,8 @@ power_status power_words_build(struct power_vocab *vocab, power_error *error) {
     for (size_t i = 0; i < slots; i++)
         vocab->words[i].id = POWER_NO_TOKEN;
     for (uint32_t id = 0; id < n; id++) {
-        bool found = vocab->kind != POWER_VOCAB_BYTE_BPE || power_spells_bytes(vocab->spellings[id]);
+        bool found =
+            vocab->kind != POWER_VOCAB_BYTE_BPE || power_spells_bytes(vocab->spellings[id]);
         if (found && word_of(vocab, id).length > 0) add_word(vocab, id);
     }
     return POWER_OK;
