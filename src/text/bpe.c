@@ -66,8 +66,8 @@ power_status power_merges_add_texts(struct power_vocab *vocab, struct power_text
                           "merge %u, \"%s\" and \"%s\", is not of two tokens to a third", rank,
                           power_quote(left.bytes, left.length).text,
                           power_quote(right.bytes, right.length).text);
-    /* Of equal pairs the first counts in GGUF, the last in tokenizer.json, as published readers have
-     * it. */
+    /* Of equal pairs the first counts in GGUF, the last in tokenizer.json, as published readers
+     * have it. */
     if (!power_merges_add(vocab, a, b, rank, product) && vocab->piped)
         find_slot(vocab, a, b)->rank = rank;
     return POWER_OK;
