@@ -10,12 +10,22 @@
 #include "api/runtime.h"
 #include "text/answer/answer.h"
 
-enum { LEADING_SPACE = 16 }; /* white space between reasoning and the calls */
+enum { LEADING_SPACE = 16 };      /* white space between reasoning and the calls */
+enum { MOST_LEFT_OUT = 1 << 20 }; /* bytes: places of tokens that are held back at once */
+
+/* A control token that is no mark: its spelling in the answer's text. */
+struct left_out {
+    uint64_t from, to;
+};
 
 struct power_answer {
-    power_model *model;
+    power_model *model; /* held */
     struct power_answer_format format;
     struct power_answer_parser *parser;
+    uint64_t at;                   /* bytes of text that deltas brought */
+    uint64_t offset;               /* where the last token began */
+    unsigned char last[3];         /* bytes of tokens, the newest first */
+    struct power_buffer left_outs; /* struct left_out, of what a stop string may hold back */
 };
 
 void power_answer_options_init(power_answer_options *options) {
@@ -76,6 +86,7 @@ power_status power_answer_open(power_model *model, const power_answer_options *o
     power_answer *answer = power_alloc(allocator, 1, sizeof *answer);
     if (!answer) return power_fail_memory(error, sizeof *answer, "an answer");
     answer->model = model;
+    power_buffer_init(&answer->left_outs, allocator, MOST_LEFT_OUT);
     status = format_of(model, o.format, o.tools_json != NULL, &answer->format, error);
     if (status == POWER_OK) {
         const struct power_answer_parser_options inner = {
@@ -102,6 +113,7 @@ void power_answer_close(power_answer *answer) {
     if (!answer) return;
     power_model *model = answer->model;
     power_answer_parser_destroy(answer->parser);
+    power_buffer_finish(&answer->left_outs);
     power_release(model->host.allocator, answer, 1, sizeof *answer);
     power_model_destroy(model);
 }
@@ -114,22 +126,114 @@ power_status power_answer_push_text(power_answer *answer, const char *text, size
                                     (struct power_text){text ? text : "", text_bytes}, error);
 }
 
-/* A control token that is no mark is not for the reader: its spelling ends the delta's text. */
-static size_t left_out(const power_answer *answer, const power_delta *delta) {
+/* ---- control tokens that are no marks are not for the reader ---- */
+
+static bool is_left_out(const power_answer *answer, const power_delta *delta,
+                        struct power_text *out_piece) {
     const struct power_vocab *vocab = answer->model->vocab;
-    if (!vocab || delta->id >= power_vocab_info(vocab)->n_tokens) return 0;
-    if (power_vocab_token_type(vocab, delta->id) != POWER_TOKEN_CONTROL) return 0;
-    struct power_text piece = power_vocab_piece(vocab, delta->id);
-    if (!piece.length || piece.length > delta->text_bytes) return 0;
+    if (!vocab || delta->id >= power_vocab_info(vocab)->n_tokens) return false;
+    if (power_vocab_token_type(vocab, delta->id) != POWER_TOKEN_CONTROL) return false;
+    *out_piece = power_vocab_piece(vocab, delta->id);
+    return out_piece->length && !power_answer_is_mark(&answer->format, *out_piece);
+}
+
+static bool begins(struct power_text text, struct power_text with) {
+    size_t n = text.length < with.length ? text.length : with.length;
+    return n == 0 || memcmp(text.bytes, with.bytes, n) == 0;
+}
+
+/* Whether the tokens so far end inside a character. */
+static bool under_way(const power_answer *answer) {
+    for (size_t i = 0; i < sizeof answer->last; i++) {
+        unsigned char byte = answer->last[i];
+        if ((byte & 0xC0) == 0x80) continue;
+        return (byte >= 0xC2) + (byte >= 0xE0) + (byte >= 0xF0) > (int)i;
+    }
+    return false;
+}
+
+static void remember(power_answer *answer, const power_delta *delta) {
+    for (size_t i = 0; i < delta->n_token_bytes; i++) {
+        memmove(answer->last + 1, answer->last, sizeof answer->last - 1);
+        answer->last[0] = (unsigned char)delta->token_bytes[i];
+    }
+}
+
+/* A stop string that it could still begin may hold back any part of a token's text, which then
+ * comes with a later delta: the place in the answer tells what to leave out. */
+static power_status leave_out(power_answer *answer, const power_delta *delta,
+                              struct power_text piece, power_error *error) {
+    static const struct power_text broken = {"\xEF\xBF\xBD", 3};
+    struct left_out range = {delta->text_offset, 0};
+    struct power_text seen = {"", 0};
+    if (delta->text_bytes && range.from < answer->at + delta->text_bytes) {
+        size_t before = (size_t)(range.from - answer->at);
+        seen = (struct power_text){delta->text + before, delta->text_bytes - before};
+    }
+    if (seen.length ? begins(seen, broken) : under_way(answer)) { /* a character that it broke */
+        size_t n = seen.length < broken.length ? seen.length : broken.length;
+        seen = (struct power_text){seen.bytes + n, seen.length - n};
+        range.from += broken.length;
+    }
+    if (!begins(seen, piece)) return POWER_OK;
+    range.to = range.from + piece.length;
+    if (power_buffer_append(&answer->left_outs, &range, sizeof range)) {
+        return POWER_OK;
+    }
+    return power_fail_memory(error, sizeof range, "an answer");
+}
+
+/* A delta of the caller's own making: the token's text, if it is there, is the delta's end. */
+static size_t spelled_at_end(const power_delta *delta, struct power_text piece) {
+    if (piece.length > delta->text_bytes) return 0;
     const char *end = delta->text + delta->text_bytes - piece.length;
-    if (memcmp(end, piece.bytes, piece.length) != 0) return 0;
-    return power_answer_is_mark(&answer->format, piece) ? 0 : piece.length;
+    return memcmp(end, piece.bytes, piece.length) == 0 ? piece.length : 0;
+}
+
+static power_status push_rest(power_answer *answer, const char *text, size_t n,
+                              power_error *error) {
+    struct power_buffer *list = &answer->left_outs;
+    power_status status = POWER_OK;
+    while (n && status == POWER_OK && list->length) {
+        struct left_out range;
+        memcpy(&range, list->bytes, sizeof range);
+        bool before = range.from > answer->at, behind = range.to <= answer->at;
+        uint64_t part = before ? range.from - answer->at : behind ? 0 : range.to - answer->at;
+        size_t taken = part < n ? (size_t)part : n;
+        if (before) status = power_answer_push_text(answer, text, taken, error);
+        if (behind) {
+            list->length -= sizeof range;
+            memmove(list->bytes, list->bytes + sizeof range, list->length);
+        }
+        answer->at += taken;
+        text += taken;
+        n -= taken;
+    }
+    answer->at += n;
+    return status == POWER_OK ? power_answer_push_text(answer, text, n, error) : status;
 }
 
 power_status power_answer_push(power_answer *answer, const power_delta *delta, power_error *error) {
     if (!answer || !delta) return power_fail(error, POWER_INVALID, "answer or delta is NULL");
-    size_t n = delta->text_bytes - left_out(answer, delta);
-    return power_answer_push_text(answer, delta->text, n, error);
+    if ((!delta->text && delta->text_bytes) || (!delta->token_bytes && delta->n_token_bytes))
+        return power_fail(error, POWER_INVALID, "the delta's text or token_bytes is NULL");
+    size_t n = delta->text_bytes;
+    struct power_text piece;
+    power_status status = POWER_OK;
+    if (delta->text_offset < answer->offset) { /* another generation goes on with the answer */
+        power_buffer_clear(&answer->left_outs);
+        memset(answer->last, 0, sizeof answer->last);
+        answer->at = 0;
+    }
+    answer->offset = delta->text_offset;
+    if (is_left_out(answer, delta, &piece)) {
+        if (delta->n_token_bytes && delta->text_offset >= answer->at)
+            status = leave_out(answer, delta, piece, error);
+        else
+            n -= spelled_at_end(delta, piece);
+    }
+    remember(answer, delta);
+    return status == POWER_OK ? push_rest(answer, delta->text, n, error) : status;
 }
 
 power_status power_answer_finish(power_answer *answer, int cut, power_error *error) {
