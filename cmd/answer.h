@@ -38,8 +38,8 @@ struct spoken {
     json_t *calls;
 };
 /* Generate with show_special: marks may be control tokens. `tools_json`, `format` may be NULL. */
-int spoken_open(const char *command, struct spoken *s, power_model *model,
-                const char *tools_json, const char *format, const char *prompt, bool stream);
+int spoken_open(const char *command, struct spoken *s, power_model *model, const char *tools_json,
+                const char *format, const char *prompt, bool stream);
 /* False when stdout is gone or there is no memory. */
 bool spoken_push(struct spoken *s, const power_delta *delta);
 bool spoken_finish(struct spoken *s, bool cut);
