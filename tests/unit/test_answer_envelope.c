@@ -12,7 +12,7 @@ static const char tools[] =
     "[{\"type\":\"function\",\"function\":{\"name\":\"get_weather\",\"parameters\":{\"type\":"
     "\"object\",\"properties\":{\"city\":{\"type\":\"string\"},\"unit\":{\"type\":\"string\","
     "\"enum\":"
-    "[\"C\",\"F\"]},\"days\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":14},\"hourly\":{"
+    "[\"C\",7,null,[\"x\"],\"F\"]},\"days\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":14},\"hourly\":{"
     "\"type\":"
     "\"boolean\"},\"tags\":{\"type\":\"array\",\"items\":{\"type\":\"string\",\"maxLength\":4},"
     "\"maxItems\":3}},\"required\":[\"city\"],\"additionalProperties\":false}}},{\"type\":"

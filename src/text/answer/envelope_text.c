@@ -155,27 +155,27 @@ static bool string_of(envelope *e, struct power_text json, struct power_text *ou
     return bytes && answer_json_decode(inside, bytes, json.length, &out->length);
 }
 
-/* Strings out of a list of JSON values; the union of their literals. */
+/* The strings of a list of JSON values, or of one value, as one language. Values of other types are
+ * none of a string's. */
 static bool values_language(envelope *e, struct power_text list, struct power_regular *out,
                             power_error *error) {
     struct power_json json;
-    struct power_regular one;
-    bool first = true, ok = true;
+    size_t n = 0; /* a string takes three bytes of the list, or two alone */
+    struct power_regular *parts = power_arena_alloc(&e->arena, list.length / 3 + 1, sizeof *parts);
+    if (!parts) return false;
     power_json_init(&json, &power_default_allocator, list, "enum", error);
     enum power_json_event event = power_json_next(&json);
-    if (event == POWER_JSON_ARRAY) event = power_json_next(&json);
-    for (; ok && event == POWER_JSON_STRING; event = power_json_next(&json)) {
-        power_status status = power_regular_literal(space_of(e), json.value, &one, error);
-        if (status == POWER_OK && !first) {
-            const struct power_regular both[] = {*out, one};
-            status = power_regular_union(space_of(e), both, 2, &one, error);
-        }
-        ok = status == POWER_OK;
-        *out = one;
-        first = false;
+    bool array = event == POWER_JSON_ARRAY, ok = true;
+    if (array) event = power_json_next(&json);
+    while (ok && event != POWER_JSON_ARRAY_END && event != POWER_JSON_END) {
+        if (event == POWER_JSON_STRING)
+            ok = !power_regular_literal(space_of(e), json.value, &parts[n++], error);
+        else
+            ok = power_json_skip(&json, event);
+        if (ok) event = power_json_next(&json);
     }
     power_json_finish(&json);
-    return ok && !first;
+    return ok && n && !power_regular_union(space_of(e), parts, n, out, error);
 }
 
 static bool length_of(struct power_text json, uint32_t missing, uint32_t *out) {
@@ -219,7 +219,7 @@ static power_expr string_value(envelope *e, struct power_text key, const struct 
     struct power_text lists[] = {s->values, s->only};
     for (size_t i = 0; i < 2; i++) {
         if (!lists[i].length) continue;
-        if (!values_language(e, lists[i], &by, &error)) return refuse(e, key, "enum");
+        if (!values_language(e, lists[i], &by, &error)) return refuse(e, key, i ? "const" : "enum");
         if (!narrow(e, &text, POWER_OK, &by, &error)) return 0;
     }
     if (s->pattern.length) {
