@@ -179,6 +179,9 @@ enum power_cpu_feature { /* bits of a mask; a path is used when all its bits are
                          POWER_CPU_DOTPROD = 64, /* Arm: sdot */
                          POWER_CPU_I8MM = 128    /* Arm: usdot */
 };
+/* Paths that the project's tests run under an emulator only: the device uses one when its self-test
+ * at open gives the reference's bits (cpu/self_test.h). */
+#define POWER_CPU_SELF_TESTED (POWER_CPU_NEON | POWER_CPU_DOTPROD | POWER_CPU_I8MM)
 /* What the processor and the operating system allow. */
 uint32_t power_cpu_features(void);
 

@@ -1,6 +1,6 @@
 # The kernels of the CPU device: dispatch, then the reference (the specification). They need only
 # base/dtype.c beside themselves: tests/kernel/arm builds this list for another processor.
-power_sources(cpu/cpuid.c cpu/fp.c cpu/kernels.c cpu/kv_layout.c)
+power_sources(cpu/cpuid.c cpu/fp.c cpu/kernels.c cpu/kv_layout.c cpu/self_test.c)
 power_sources(cpu/ref/attend.c cpu/ref/decode_32.c cpu/ref/decode_grid.c cpu/ref/decode_k.c
               cpu/ref/half.c cpu/ref/kv.c cpu/ref/math.c cpu/ref/pointwise.c
               cpu/ref/product_float.c cpu/ref/product_quant.c cpu/ref/recurrent.c

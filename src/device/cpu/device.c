@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "device/cpu/cpu.h"
+#include "device/cpu/self_test.h"
 
 /* One scratch of a thread serves both. */
 union kernel_scratch {
@@ -101,8 +102,33 @@ static const char *path_name(uint32_t features) {
     if (features & POWER_CPU_AVX512) return "avx512";
     if (features & POWER_CPU_AVX_VNNI) return "avx-vnni";
     if (features & POWER_CPU_AVX2) return "avx2";
+    if (features & POWER_CPU_I8MM) return "neon-i8mm";
+    if (features & POWER_CPU_DOTPROD) return "neon-dotprod";
     if (features & POWER_CPU_NEON) return "neon";
     return "reference";
+}
+
+/* The kernel table; kernels that need it are tested first, in the device's scratch. */
+static power_status choose_kernels(struct power_cpu_device *cpu, uint32_t features,
+                                   power_error *error) {
+    uint32_t refuted = 0;
+    if (features & POWER_CPU_SELF_TESTED) {
+        const power_allocator *allocator = cpu->base.allocator;
+        struct power_self_test_work *work = power_alloc(allocator, 1, sizeof *work);
+        if (!work) return power_fail_memory(error, sizeof *work, "self-test");
+        const struct power_fp_state fp = power_fp_enter();
+        refuted = power_kernels_init_tested(power_cpu_kernels_init, &cpu->kernels, features, work,
+                                            cpu->scratch);
+        power_fp_leave(fp);
+        power_release(allocator, work, 1, sizeof *work);
+    } else {
+        power_cpu_kernels_init(&cpu->kernels, features);
+    }
+    (void)snprintf(cpu->base.description, sizeof cpu->base.description, "%s %s, %u thread%s%s%s%s",
+                   cpu->base.kind, path_name(cpu->kernels.features), cpu->n_threads,
+                   cpu->n_threads == 1 ? "" : "s", refuted ? " (self-test failed: " : "",
+                   refuted ? path_name(refuted) : "", refuted ? ")" : "");
+    return POWER_OK;
 }
 
 power_status power_cpu_device_open(const power_allocator *allocator,
@@ -115,10 +141,6 @@ power_status power_cpu_device_open(const power_allocator *allocator,
     cpu->base.wraps_host = !options->apart;
     cpu->apart = options->apart;
     cpu->n_threads = options->threads ? options->threads : power_usable_cpus();
-    power_cpu_kernels_init(&cpu->kernels, power_cpu_features() & options->feature_mask);
-    (void)snprintf(cpu->base.description, sizeof cpu->base.description, "%s %s, %u thread%s",
-                   cpu->base.kind, path_name(cpu->kernels.features), cpu->n_threads,
-                   cpu->n_threads == 1 ? "" : "s");
     void *scratch = NULL;
     power_status status = power_mutex_create(&cpu->lock, allocator, error);
     if (status != POWER_OK) goto cleanup;
@@ -129,6 +151,8 @@ power_status power_cpu_device_open(const power_allocator *allocator,
     status = power_pages_alloc(&scratch, cpu->scratch_bytes, error);
     if (status != POWER_OK) goto cleanup;
     cpu->scratch = scratch;
+    status = choose_kernels(cpu, power_cpu_features() & options->feature_mask, error);
+    if (status != POWER_OK) goto cleanup;
     *out = (struct power_device *)(void *)cpu;
     return POWER_OK;
 cleanup:
