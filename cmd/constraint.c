@@ -29,7 +29,7 @@ void add_constraint_args(struct arg_table *table, struct constraint_args *c) {
         {ARG_TEXT, "json-space", 0, "HOW",
          "white space in JSON: bounded, compact or free (default: bounded)", &c->space, 0, 0},
         {ARG_U32, "any-depth", 0, "N", "nesting of values that a schema leaves free (default: 16)",
-         &c->any_depth, 1, 1000},
+         &c->any_depth, 1, 256},
         {ARG_U32, "leading-space", 0, "N",
          "bytes of white space allowed before the answer (default: 0)", &c->leading_space, 0, 64},
         {ARG_TEXT, "constraint-after", 0, "TEXT",

@@ -60,8 +60,9 @@ POWER_API void power_answer_options_init(power_answer_options *options);
  * Rules, the same for all formats: white space is dropped between and after calls, after the end of
  * reasoning, and at the answer's start where a mark follows at once. A call to a name that no tool
  * has is reported like any other: the caller decides. Arguments are passed on as the model wrote
- * them, and they are one JSON object; whether they obey the tool's schema is for a constraint (or
- * the caller) to see. Formats that write text instead of JSON give JSON by the declared types. */
+ * them, and they are one JSON object, in which a key may stand twice if the model wrote it so;
+ * whether they obey the tool's schema is for a constraint (or the caller) to see, under which no
+ * key stands twice. Formats that write text instead of JSON give JSON by the declared types. */
 POWER_API POWER_MUST_USE power_status power_answer_open(power_model *model,
                                                         const power_answer_options *options,
                                                         power_answer **out_answer,

@@ -40,7 +40,7 @@ typedef struct power_constraint_options {
     /* Of schemas. */
     int any_order;          /* 1: properties in any order; default: as the schema declares them */
     power_json_space space; /* between the tokens of JSON; default BOUNDED */
-    uint32_t any_depth;     /* nesting of values that a schema leaves free; 0: 16 */
+    uint32_t any_depth;     /* nesting of values that a schema leaves free, at most 256; 0: 16 */
     /* Of all kinds. Bytes of white space that may come before the answer: models that think often
      * begin it on a new line. Default 0, at most 64. */
     uint32_t leading_space;

@@ -342,8 +342,8 @@ static bool refuse(struct gbnf *p) {
     if (c == '<' || (c == '!' && peek(p, 1) == '<'))
         return fault(p, POWER_UNSUPPORTED, p->at, "a token in angle brackets is not supported");
     if (c == ':') return fault(p, POWER_INVALID, p->at, "a rule begins inside a rule");
-    return fault(p, POWER_INVALID, p->at, "unexpected %s%c%s", c > 32 && c < 127 ? "\"" : "byte",
-                 c > 32 && c < 127 ? c : ' ', c > 32 && c < 127 ? "\"" : "");
+    if (c <= 32 || c >= 127) return fault(p, POWER_INVALID, p->at, "unexpected byte 0x%02x", c);
+    return fault(p, POWER_INVALID, p->at, "unexpected \"%c\"", c);
 }
 
 static bool parse_item(struct gbnf *p) {

@@ -55,7 +55,9 @@ void power_matcher_release(struct power_matcher *matcher, struct power_match mat
 
 /* out_mask: borrowed until the next call on this matcher; bit id % 64 of word id / 64; words beyond
  * the vocabulary's size are 0. End tokens are set where the grammar can end. out_count: bits set
- * (at least 1); out_only: the one token when the count is 1. POWER_LIMIT, POWER_NO_MEMORY. */
+ * (at least 1; 0 where only the end can follow and the vocabulary has no end token, for which
+ * models refuse constraints); out_only: the one token when the count is 1. POWER_LIMIT,
+ * POWER_NO_MEMORY. */
 power_status power_matcher_mask(struct power_matcher *matcher, struct power_match match,
                                 const uint64_t **out_mask, uint32_t *out_count, uint32_t *out_only,
                                 power_error *error) POWER_MUST_USE;
