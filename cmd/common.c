@@ -111,6 +111,7 @@ int open_model(const char *command, const struct model_args *m, const char *path
     if (m->sha256 && (strlen(m->sha256) != 64 || strspn(m->sha256, "0123456789abcdefABCDEF") != 64))
         return fail_text(command, "wrong value for --sha256, want 64 hexadecimal digits"),
                EXIT_USAGE;
+    if (m->pre && !*m->pre) return fail_text(command, "--pre is empty"), EXIT_USAGE;
     interrupt_watch(NULL);
     o.metadata_only = metadata_only;
     o.no_mmap = m->no_mmap;

@@ -229,6 +229,20 @@ static int generate(struct run *r) {
     return rc >= 0 ? rc : finish(r, &result, g.sampling.seed);
 }
 
+/* Options that would have no effect together. */
+static int check_output_args(const struct run *r) {
+    const char *wrong = NULL;
+    if (r->top_logprobs != UINT32_MAX && !r->json)
+        wrong = "--logprobs needs --json";
+    else if (r->s.special && r->t.tools)
+        wrong = "--special excludes --tools, whose answers are taken apart";
+    else if (r->system && r->raw)
+        wrong = "--system needs a chat template: it excludes --raw";
+    if (!wrong) return -1;
+    fail_text(name, "%s", wrong);
+    return EXIT_USAGE;
+}
+
 int command_run(int argc, char **argv) {
     static const struct command command = {
         "run",
@@ -268,10 +282,7 @@ int command_run(int argc, char **argv) {
     int rc = args_parse(&command, table.list, argc, argv, positionals, &count);
     if (rc < 0) rc = check_constraint_args(name, &r.c);
     if (rc < 0) rc = check_tool_args(name, &r.t, has_constraint(&r.c), r.raw);
-    if (rc < 0 && r.top_logprobs != UINT32_MAX && !r.json) {
-        fail_text(name, "--logprobs needs --json");
-        rc = EXIT_USAGE;
-    }
+    if (rc < 0) rc = check_output_args(&r);
     if (rc >= 0) return rc;
     r.collect = r.json != 0;
     r.output_ids = json_array();

@@ -334,11 +334,10 @@ static uint64_t hash_number(const struct jinja_render *r, uint64_t bits) {
     return power_hash_text(r->hash_key, (struct power_text){(const char *)&bits, sizeof bits});
 }
 
-static uint64_t hash_value(const struct jinja_render *r, struct jinja_value v, unsigned depth);
+static uint64_t hash_value(struct jinja_render *r, struct jinja_value v, unsigned depth);
 
 /* The first items of a tuple, and of tuples in it. */
-static uint64_t hash_list(const struct jinja_render *r, const struct jinja_list *list,
-                          unsigned depth) {
+static uint64_t hash_list(struct jinja_render *r, const struct jinja_list *list, unsigned depth) {
     uint64_t h = list->count + 77;
     for (size_t i = 0; list->kind == JINJA_TUPLE && depth < 3 && i < list->count && i < 4; i++)
         h = hash_number(r, h ^ hash_value(r, list->items[i], depth + 1));
@@ -346,7 +345,7 @@ static uint64_t hash_list(const struct jinja_render *r, const struct jinja_list 
 }
 
 /* Equal values have equal hashes. */
-static uint64_t hash_value(const struct jinja_render *r, struct jinja_value v, unsigned depth) {
+static uint64_t hash_value(struct jinja_render *r, struct jinja_value v, unsigned depth) {
     int64_t i;
     if (power_jinja_as_int(v, &i)) return hash_number(r, (uint64_t)i);
     switch ((enum jinja_type)v.type) {
@@ -359,7 +358,7 @@ static uint64_t hash_value(const struct jinja_render *r, struct jinja_value v, u
         return hash_number(r, whole ? (uint64_t)(int64_t)f : bits);
     }
     case JINJA_TEXT:
-        return power_hash_text(r->hash_key, power_jinja_text(v));
+        return take_steps(r, v.length / 64) ? power_hash_text(r->hash_key, power_jinja_text(v)) : 0;
     case JINJA_LIST:
         return hash_list(r, v.as.list, depth);
     case JINJA_OBJECT:

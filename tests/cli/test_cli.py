@@ -282,6 +282,11 @@ def test_effects():
     hot = ["run", llama, "channel is", "-n", "48", "--ignore-end", "--temperature", "2"]
     check("--min-p 1 leaves the likeliest", run(*hot, "--min-p", "1", "--top-k", "0", "--top-p", "1")[1] == plain)
     check("--top-k 1 leaves the likeliest", run(*hot, "--top-k", "1")[1] == plain)
+    for wrong in (["--special", "--tools", "x"], ["--raw", "--system", "x"]):
+        expect(" ".join(wrong), run("run", text, "say b", *wrong), 2, "", "excludes")
+    expect("chat --special", run("chat", text, "--special"), 2, "", "power run")
+    expect("--pre without a name", run("tokenize", text, "a", "--pre", ""), 2, "", "empty")
+    expect("chat with a NUL", run("chat", text, "-n", "2", stdin="say\0 b\n"), 0, "", "NUL byte is left out")
     check("--special", "</s>" in run("run", text, "say b", "--ignore-end", "--special", "-n", "8", *greedy)[1])
     tokens = [json.loads(run("run", text, "say b", "--json", *o, *greedy)[1])["usage"]["prompt_tokens"] for o in ([], ["--system", "be brief"])]
     check("--system", tokens[0] < tokens[1], tokens)
