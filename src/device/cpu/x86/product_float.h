@@ -32,7 +32,7 @@ INLINE vf load_weights(const unsigned char *w, uint32_t k, int lane, const enum 
 /* One segment of n weights; w: [n][16]. The first segment's sums start the total. */
 INLINE void tile_float(const unsigned char *w, const struct xsegment *x, uint32_t n, bool first,
                        float *acc, const int rows, const enum weight_kind kind) {
-    vf chain[TILE_ROWS_MAX * VECTORS], weights[VECTORS];
+    vf chain[TILE_SUMS * VECTORS], weights[VECTORS];
     UNROLL
     for (int i = 0; i < rows * VECTORS; i++) {
         chain[i] = vf_zero();
@@ -88,8 +88,8 @@ typedef void (*float_tile_fn)(const unsigned char *w, const struct xsegment *x, 
                               bool first, float *acc);
 typedef void (*float_wide_fn)(const unsigned char *w, size_t group_bytes, const float *x,
                               uint32_t n, bool first, float *acc);
-#define FLOAT_NAME(name, kind, rows) float_##name##_##rows,
-#define FLOAT_TILE(name, kind, rows)                                                               \
+#define FLOAT_NAME(name, kind, rows, groups) float_##name##_##rows,
+#define FLOAT_TILE(name, kind, rows, groups)                                                       \
     static void float_##name##_##rows(const unsigned char *w, const struct xsegment *x,            \
                                       uint32_t n, bool first, float *acc) {                        \
         tile_float(w, x, n, first, acc, rows, kind);                                               \
@@ -189,10 +189,10 @@ static void run_float_group(const struct power_product *p, const struct float_ke
         if (!x_taken) take_segments(p, row, n_rows, i, x);
         const unsigned char *w = segment_weights(p, kernel, out / 16, i * POWER_UNIT, n, s);
         for (uint32_t t = 0; left > 0; t++) {
-            for (; left >= tile_rows[t]; left -= tile_rows[t]) {
+            for (; left >= tile_rows[0][t]; left -= tile_rows[0][t]) {
                 kernel->tiles[t](w, x, n, i == 0, acc);
-                x += tile_rows[t];
-                acc += tile_rows[t] * 16;
+                x += tile_rows[0][t];
+                acc += tile_rows[0][t] * 16;
             }
         }
     }
@@ -222,8 +222,8 @@ static void run_float(const struct power_product *p, const struct float_kernel *
     struct float_scratch *s = scratch;
     uint32_t segments = (p->k + POWER_UNIT - 1) / POWER_UNIT, end = out + n_outs;
     uint32_t fit = (uint32_t)(X_SEGMENTS / (segments ? segments : 1));
-    bool x_taken = fit >= (n_rows < tile_rows[0] ? n_rows : tile_rows[0]);
-    uint32_t pass = x_taken && fit < ROWS_MAX ? fit / tile_rows[0] * tile_rows[0] : ROWS_MAX;
+    bool x_taken = fit >= (n_rows < tile_rows[0][0] ? n_rows : tile_rows[0][0]);
+    uint32_t pass = x_taken && fit < ROWS_MAX ? fit / tile_rows[0][0] * tile_rows[0][0] : ROWS_MAX;
     if (pass == 0) pass = fit;
     for (; n_rows == 1 && kernel->wide && end - out >= WIDE * 16; out += WIDE * 16) {
         run_float_wide(p, kernel, row, out, s);

@@ -51,13 +51,13 @@ extern const struct power_plane_table power_plane_tables[PLANE_TABLES]; /* produ
 /* X(name, NAME, low, high, codes, scales, block, d_at, factor, tiles, form...): d_at: where a raw
  * block holds d; dw = d * factor; form: super, bits, subs, offset, has_min. */
 #define POWER_PLANE_TYPES(X)                                                                       \
-    X(q4_1, Q4_1, 4, 0, PLAIN, DM, 32, 0, 1, block_4_1, 0, 4, 0, 0, 1)                             \
-    X(q5_1, Q5_1, 4, 1, PLAIN, DM, 32, 0, 1, block_5_1, 0, 5, 0, 0, 1)                             \
-    X(iq4_nl, IQ4_NL, 4, 0, IQ4, D, 32, 0, 1, block_8_0, 0, 8, 0, 128, 0)                          \
-    X(mxfp4, MXFP4, 4, 0, E2M1, E8, 32, 0, 1, block_5_0, 0, 5, 0, 12, 0)                           \
-    X(nvfp4, NVFP4, 4, 0, E2M1, F16, 64, 0, 1, half_5_12, 0, 5, 16, 12, 0)                         \
-    X(q1_0, Q1_0, 0, 1, BIT, D, 128, 0, 1, block_4_0, 0, 4, 0, 1, 0)                               \
-    X(q2_0, Q2_0, 2, 0, TERN, D, 64, 0, 1, block_4_0, 0, 4, 0, 1, 0)                               \
+    X(q4_1, Q4_1, 4, 0, PLAIN, DM, 32, 0, 1, block_4_0_1, 0, 4, 0, 0, 1)                           \
+    X(q5_1, Q5_1, 4, 1, PLAIN, DM, 32, 0, 1, block_5_0_1, 0, 5, 0, 0, 1)                           \
+    X(iq4_nl, IQ4_NL, 4, 0, IQ4, D, 32, 0, 1, block_8_0_0, 0, 8, 0, 128, 0)                        \
+    X(mxfp4, MXFP4, 4, 0, E2M1, E8, 32, 0, 1, block_5_0_0, 0, 5, 0, 12, 0)                         \
+    X(nvfp4, NVFP4, 4, 0, E2M1, F16, 64, 0, 1, half_5_12_0, 0, 5, 16, 12, 0)                       \
+    X(q1_0, Q1_0, 0, 1, BIT, D, 128, 0, 1, block_4_0_0, 0, 4, 0, 1, 0)                             \
+    X(q2_0, Q2_0, 2, 0, TERN, D, 64, 0, 1, block_4_0_0, 0, 4, 0, 1, 0)                             \
     X(q2_k, Q2_K, 2, 0, PLAIN, MIN, 256, 80, 1, super_4_16_1, 1, 4, 16, 0, 1)                      \
     X(q3_k, Q3_K, 2, 1, PLAIN, S16, 256, 108, 1, super_4_16_0, 1, 4, 16, 4, 0)                     \
     X(iq4_xs, IQ4_XS, 4, 0, IQ4, S8, 256, 0, 1, super_8_8_0, 1, 8, 8, 128, 0)                      \

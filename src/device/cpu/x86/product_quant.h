@@ -10,17 +10,18 @@
 
 /* The scratch of one call. */
 struct quant_scratch {
-    struct unit u;
+    struct unit u[TILE_GROUPS];
     struct power_row_unit rows[16];
-    _Alignas(64) float acc[ROWS_MAX * 64];
+    _Alignas(64) float acc[TILE_GROUPS][ROWS_MAX * 64];
     struct xunit x[];
 };
 #define X_UNITS ((POWER_PRODUCT_SCRATCH - sizeof(struct quant_scratch)) / sizeof(struct xunit))
 _Static_assert(X_UNITS > 2 * ROWS_MAX, "activation units fit the scratch");
 
-/* Unpacks unit `unit` of the 16 rows of `group`; returns its codes. */
+/* Unpacks unit `unit` of the 16 rows of `group` to u; returns its codes. `rows`: room for raw rows.
+ */
 typedef const uint8_t *(*unpack_fn)(const struct power_product *p, uint32_t group, uint32_t unit,
-                                    uint32_t n, struct quant_scratch *s);
+                                    uint32_t n, struct unit *u, struct power_row_unit *rows);
 
 /* A few rows, FEW_OUTS outputs from `out` on. x: [units][rows]; y: column 0 of the first row. */
 #define FEW_ROWS 4
@@ -31,7 +32,7 @@ typedef void (*few_fn)(const struct power_product *p, const struct xunit *x, uin
 struct quant_kernel {
     struct power_quant_form form;
     unpack_fn unpack;
-    const tile_fn *tiles;
+    const struct tiles *tiles;
     const few_fn *few; /* by rows - 1; NULL for raw rows */
 };
 
@@ -70,14 +71,12 @@ static void take_rows(const struct power_product *p, const struct power_quant_fo
     }
 }
 
-static void run_tiles(const struct quant_kernel *kernel, const struct unit *u, const uint8_t *w,
-                      const struct xunit *x, uint32_t n_rows, uint32_t blocks, float *acc) {
-    size_t acc_row = kernel->form.super ? 16 : 64;
-    for (uint32_t t = 0; n_rows > 0; t++) {
-        for (; n_rows >= tile_rows[t]; n_rows -= tile_rows[t]) {
-            kernel->tiles[t](u, w, x, blocks, acc);
-            x += tile_rows[t];
-            acc += tile_rows[t] * acc_row;
+static void run_tiles(const struct quant_kernel *kernel, const struct tile_group *g,
+                      uint32_t groups, const struct xunit *x, uint32_t n_rows, uint32_t blocks) {
+    for (uint32_t t = 0, row = 0; row < n_rows; t++) {
+        const uint32_t rows = tile_rows[groups - 1][t];
+        for (; n_rows - row >= rows; row += rows) {
+            kernel->tiles->by_rows[groups - 1][t](g, x + row, row, blocks);
         }
     }
 }
@@ -96,24 +95,31 @@ static void put_row(float *y, const float *acc, uint32_t n_outs, bool super) {
     memcpy(y, out, n_outs * sizeof(float));
 }
 
-/* One group of up to 16 outputs for a pass of rows. x: all units of the pass, or room for one of
- * them. */
-static void run_group(const struct power_product *p, const struct quant_kernel *kernel,
-                      uint32_t row, uint32_t n_rows, uint32_t out, uint32_t n_outs, bool x_taken,
-                      struct quant_scratch *s) {
-    uint32_t units = (p->k + POWER_UNIT - 1) / POWER_UNIT;
-    size_t acc_row = kernel->form.super ? 16 : 64;
-    memset(s->acc, 0, n_rows * acc_row * sizeof(float));
+/* Some groups of up to 16 outputs each for a pass of rows. x: all units of the pass, or room for
+ * one of them. */
+static void run_groups(const struct power_product *p, const struct quant_kernel *kernel,
+                       uint32_t row, uint32_t n_rows, uint32_t out, uint32_t n_outs, bool x_taken,
+                       struct quant_scratch *s) {
+    const uint32_t units = (p->k + POWER_UNIT - 1) / POWER_UNIT, groups = (n_outs + 15) / 16;
+    const size_t acc_row = kernel->form.super ? 16 : 64;
+    struct tile_group g[TILE_GROUPS];
+    for (uint32_t i = 0; i < groups; i++) {
+        g[i] = (struct tile_group){.u = &s->u[i], .acc = s->acc[i]};
+        memset(s->acc[i], 0, n_rows * acc_row * sizeof(float));
+    }
     for (uint32_t unit = 0; unit < units; unit++) {
         uint32_t n = unit_length(p->k, unit);
         struct xunit *x = x_taken ? s->x + (size_t)unit * n_rows : s->x;
         if (!x_taken) take_rows(p, &kernel->form, row, n_rows, unit, x);
-        const uint8_t *w = kernel->unpack(p, out / 16, unit, n, s);
-        run_tiles(kernel, &s->u, w, x, n_rows, n / 32, s->acc);
+        for (uint32_t i = 0; i < groups; i++) {
+            g[i].w = kernel->unpack(p, out / 16 + i, unit, n, &s->u[i], s->rows);
+        }
+        run_tiles(kernel, g, groups, x, n_rows, n / 32);
     }
-    for (uint32_t r = 0; r < n_rows; r++) {
-        put_row(p->y + (size_t)(row + r) * p->y_stride + out, s->acc + r * acc_row, n_outs,
-                kernel->form.super);
+    for (uint32_t i = 0; i < n_rows * groups; i++) {
+        const uint32_t r = i / groups, at = i % groups * 16;
+        put_row(p->y + (size_t)(row + r) * p->y_stride + out + at, s->acc[i % groups] + r * acc_row,
+                n_outs - at < 16 ? n_outs - at : 16, kernel->form.super);
     }
 }
 
@@ -125,8 +131,8 @@ static void run_product(const struct power_product *p, const struct quant_kernel
     struct quant_scratch *s = scratch;
     uint32_t units = (p->k + POWER_UNIT - 1) / POWER_UNIT, end = out + n_outs;
     uint32_t fit = (uint32_t)(X_UNITS / (units ? units : 1));
-    bool x_taken = fit >= (n_rows < tile_rows[0] ? n_rows : tile_rows[0]);
-    uint32_t pass = x_taken && fit < ROWS_MAX ? fit / tile_rows[0] * tile_rows[0] : ROWS_MAX;
+    bool x_taken = fit >= (n_rows < tile_rows[0][0] ? n_rows : tile_rows[0][0]);
+    uint32_t pass = x_taken && fit < ROWS_MAX ? fit / tile_rows[0][0] * tile_rows[0][0] : ROWS_MAX;
     if (pass == 0) pass = fit;
     for (uint32_t taken; n_rows > 0; n_rows -= taken, row += taken) {
         taken = n_rows < pass ? n_rows : pass;
@@ -138,8 +144,9 @@ static void run_product(const struct power_product *p, const struct quant_kernel
         for (; few && end - o >= FEW_OUTS; o += FEW_OUTS) {
             kernel->few[taken - 1](p, s->x, o, p->y + (size_t)row * p->y_stride);
         }
-        for (; o < end; o += 16) {
-            run_group(p, kernel, row, taken, o, end - o < 16 ? end - o : 16, x_taken, s);
+        for (uint32_t n; o < end; o += n) {
+            n = end - o < TILE_GROUPS * 16 ? end - o : TILE_GROUPS * 16;
+            run_groups(p, kernel, row, taken, o, n, x_taken, s);
         }
     }
 }

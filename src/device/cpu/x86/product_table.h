@@ -33,27 +33,30 @@ HALF_TILES(8, 128)
 #define RAW(name, NAME, tiles, unit_bytes, ...)                                                    \
     static const struct power_quant_form form_##name = {__VA_ARGS__};                              \
     static const uint8_t *unpack_raw_##name(const struct power_product *p, uint32_t group,         \
-                                            uint32_t unit, uint32_t n, struct quant_scratch *s) {  \
-        return unpack_raw(p, group, unit, n, s, POWER_DTYPE_##NAME, &form_##name, unit_bytes);     \
+                                            uint32_t unit, uint32_t n, struct unit *u,             \
+                                            struct power_row_unit *rows) {                         \
+        return unpack_raw(p, group, unit, n, u, rows, POWER_DTYPE_##NAME, &form_##name,            \
+                          unit_bytes);                                                             \
     }                                                                                              \
-    static const struct quant_kernel raw_##name = {{__VA_ARGS__}, unpack_raw_##name, tiles, NULL}; \
+    static const struct quant_kernel raw_##name = {                                                \
+        {__VA_ARGS__}, unpack_raw_##name, &(tiles), NULL};                                         \
     PRODUCT(product_raw_##name, raw_##name)
 #define BOTH(name, NAME, tiles, unit_bytes, ...)                                                   \
     RAW(name, NAME, tiles, unit_bytes, __VA_ARGS__)                                                \
     static const struct quant_kernel packed_##name = {                                             \
-        {__VA_ARGS__}, unpack_##name, tiles, few_##name};                                          \
+        {__VA_ARGS__}, unpack_##name, &(tiles), few_##name};                                       \
     PRODUCT(product_packed_##name, packed_##name)
 
 /* form: super, bits, subs, offset, has_min */
-BOTH(q8_0, Q8_0, block_8_0, 8 * 34, 0, 8, 0, 128, 0)
-BOTH(q4_0, Q4_0, block_4_0, 8 * 18, 0, 4, 0, 8, 0)
-BOTH(q5_0, Q5_0, block_5_0, 8 * 22, 0, 5, 0, 16, 0)
+BOTH(q8_0, Q8_0, block_8_0_0, 8 * 34, 0, 8, 0, 128, 0)
+BOTH(q4_0, Q4_0, block_4_0_0, 8 * 18, 0, 4, 0, 8, 0)
+BOTH(q5_0, Q5_0, block_5_0_0, 8 * 22, 0, 5, 0, 16, 0)
 BOTH(q4_k, Q4_K, super_4_8_1, 144, 1, 4, 8, 0, 1)
 BOTH(q5_k, Q5_K, super_5_8_1, 176, 1, 5, 8, 0, 1)
 BOTH(q6_k, Q6_K, super_6_16_0, 210, 1, 6, 16, 0, 0)
-RAW(q4_1, Q4_1, block_4_1, 8 * 20, 0, 4, 0, 0, 1)
-RAW(q5_1, Q5_1, block_5_1, 8 * 24, 0, 5, 0, 0, 1)
-RAW(iq4_nl, IQ4_NL, block_8_0, 8 * 18, 0, 8, 0, 128, 0)
+RAW(q4_1, Q4_1, block_4_0_1, 8 * 20, 0, 4, 0, 0, 1)
+RAW(q5_1, Q5_1, block_5_0_1, 8 * 24, 0, 5, 0, 0, 1)
+RAW(iq4_nl, IQ4_NL, block_8_0_0, 8 * 18, 0, 8, 0, 128, 0)
 RAW(q2_k, Q2_K, super_4_16_1, 84, 1, 4, 16, 0, 1)
 RAW(q3_k, Q3_K, super_4_16_0, 110, 1, 4, 16, 0, 0)
 RAW(iq4_xs, IQ4_XS, super_8_8_0, 136, 1, 8, 8, 0, 0)
@@ -66,22 +69,23 @@ RAW(iq1_s, IQ1_S, super_8_16_0, 50, 1, 8, 16, 0, 0)
 RAW(iq1_m, IQ1_M, super_8_16_0, 56, 1, 8, 16, 0, 0)
 RAW(tq1_0, TQ1_0, super_8_16_0, 54, 1, 8, 16, 0, 0)
 RAW(tq2_0, TQ2_0, super_8_16_0, 66, 1, 8, 16, 0, 0)
-RAW(mxfp4, MXFP4, block_8_0, 8 * 17, 0, 8, 0, 128, 0)
-RAW(nvfp4, NVFP4, half_8_128, 4 * 36, 0, 8, 16, 128, 0)
-RAW(q1_0, Q1_0, block_8_0, 2 * 18, 0, 8, 0, 128, 0)
-RAW(q2_0, Q2_0, block_8_0, 4 * 18, 0, 8, 0, 128, 0)
+RAW(mxfp4, MXFP4, block_8_0_0, 8 * 17, 0, 8, 0, 128, 0)
+RAW(nvfp4, NVFP4, half_8_128_0, 4 * 36, 0, 8, 16, 128, 0)
+RAW(q1_0, Q1_0, block_8_0_0, 2 * 18, 0, 8, 0, 128, 0)
+RAW(q2_0, Q2_0, block_8_0_0, 4 * 18, 0, 8, 0, 128, 0)
 
 /* Packed as bit planes: a tile of the narrowest codes that hold the type's values. */
 #define PLANES(name, NAME, low, high, codes, scales, block, d_at, factor, tiles, ...)              \
     static const struct power_quant_form plane_form_##name = {__VA_ARGS__};                        \
     static const uint8_t *unpack_plane_##name(const struct power_product *p, uint32_t group,       \
-                                              uint32_t unit, uint32_t n,                           \
-                                              struct quant_scratch *s) {                           \
-        return unpack_planes(p, group, unit, n, s, low, high, PLANE_##codes, PLANE_##scales,       \
+                                              uint32_t unit, uint32_t n, struct unit *u,           \
+                                              struct power_row_unit *rows) {                       \
+        (void)rows;                                                                                \
+        return unpack_planes(p, group, unit, n, u, low, high, PLANE_##codes, PLANE_##scales,       \
                              block, (float)(factor), &plane_form_##name);                          \
     }                                                                                              \
     static const struct quant_kernel plane_##name = {                                              \
-        {__VA_ARGS__}, unpack_plane_##name, tiles, NULL};                                          \
+        {__VA_ARGS__}, unpack_plane_##name, &(tiles), NULL};                                       \
     PRODUCT(product_packed_##name, plane_##name)
 POWER_PLANE_TYPES(PLANES)
 

@@ -55,10 +55,11 @@ INLINE void split(const unsigned char *in, uint8_t *low, uint8_t *high) {
 }
 
 static const uint8_t *unpack_q8_0(const struct power_product *p, uint32_t group, uint32_t unit,
-                                  uint32_t n, struct quant_scratch *s) {
+                                  uint32_t n, struct unit *u, struct power_row_unit *rows) {
+    (void)rows;
     struct packed_at at = packed_at(p, group, unit, 32, 512, 32);
     for (uint32_t b = 0; b < n / 32; b++) {
-        halves_to_float(at.scales + b * 32, s->u.d[b]);
+        halves_to_float(at.scales + b * 32, u->d[b]);
         for (uint32_t i = 0; i < 8; i++) {
             prefetch(at.codes + b * 512 + i * 64);
         }
@@ -67,16 +68,17 @@ static const uint8_t *unpack_q8_0(const struct power_product *p, uint32_t group,
 }
 
 static const uint8_t *unpack_q4_0(const struct power_product *p, uint32_t group, uint32_t unit,
-                                  uint32_t n, struct quant_scratch *s) {
+                                  uint32_t n, struct unit *u, struct power_row_unit *rows) {
+    (void)rows;
     struct packed_at at = packed_at(p, group, unit, 32, 256, 32);
     for (uint32_t b = 0; b < n / 32; b++) {
-        uint8_t(*w)[64] = s->u.w + b * 8;
-        halves_to_float(at.scales + b * 32, s->u.d[b]);
+        uint8_t(*w)[64] = u->w + b * 8;
+        halves_to_float(at.scales + b * 32, u->d[b]);
         for (uint32_t i = 0; i < 4; i++) {
             split(at.codes + b * 256 + i * 64, w[i], w[i + 4]);
         }
     }
-    return s->u.w[0];
+    return u->w[0];
 }
 
 /* Adds bit g of the bytes of `bits` as bit 4 of the codes of k-group g of eight. */
@@ -99,18 +101,19 @@ INLINE void add_fifth(const unsigned char *bits, uint8_t (*w)[64]) {
 }
 
 static const uint8_t *unpack_q5_0(const struct power_product *p, uint32_t group, uint32_t unit,
-                                  uint32_t n, struct quant_scratch *s) {
+                                  uint32_t n, struct unit *u, struct power_row_unit *rows) {
+    (void)rows;
     struct packed_at at = packed_at(p, group, unit, 32, 320, 32);
     for (uint32_t b = 0; b < n / 32; b++) {
-        uint8_t(*w)[64] = s->u.w + b * 8;
+        uint8_t(*w)[64] = u->w + b * 8;
         const unsigned char *codes = at.codes + b * 320;
-        halves_to_float(at.scales + b * 32, s->u.d[b]);
+        halves_to_float(at.scales + b * 32, u->d[b]);
         for (uint32_t i = 0; i < 4; i++) {
             split(codes + 64 + i * 64, w[i], w[i + 4]);
         }
         add_fifth(codes, w);
     }
-    return s->u.w[0];
+    return u->w[0];
 }
 
 INLINE void unpack_scales_k(const unsigned char *scales, struct unit *u) {
@@ -130,32 +133,34 @@ INLINE void unpack_scales_k(const unsigned char *scales, struct unit *u) {
 }
 
 static const uint8_t *unpack_q4_k(const struct power_product *p, uint32_t group, uint32_t unit,
-                                  uint32_t n, struct quant_scratch *s) {
+                                  uint32_t n, struct unit *u, struct power_row_unit *rows) {
+    (void)rows;
     (void)n;
     struct packed_at at = packed_at(p, group, unit, 256, 2048, 320);
-    unpack_scales_k(at.scales, &s->u);
+    unpack_scales_k(at.scales, u);
     for (uint32_t i = 0; i < 32; i++) {
-        uint8_t(*w)[64] = s->u.w + i / 8 * 16 + i % 8;
+        uint8_t(*w)[64] = u->w + i / 8 * 16 + i % 8;
         split(at.codes + i * 64, w[0], w[8]);
     }
-    return s->u.w[0];
+    return u->w[0];
 }
 
 static const uint8_t *unpack_q5_k(const struct power_product *p, uint32_t group, uint32_t unit,
-                                  uint32_t n, struct quant_scratch *s) {
+                                  uint32_t n, struct unit *u, struct power_row_unit *rows) {
+    (void)rows;
     (void)n;
     struct packed_at at = packed_at(p, group, unit, 256, 2560, 320);
-    unpack_scales_k(at.scales, &s->u);
+    unpack_scales_k(at.scales, u);
     for (uint32_t pair = 0; pair < 4; pair++) {
         const unsigned char *codes = at.codes + pair * 640;
-        uint8_t(*w)[64] = s->u.w + pair * 16;
+        uint8_t(*w)[64] = u->w + pair * 16;
         for (uint32_t i = 0; i < 8; i++) {
             split(codes + 128 + i * 64, w[i], w[i + 8]);
         }
         add_fifth(codes, w);
         add_fifth(codes + 64, w + 8);
     }
-    return s->u.w[0];
+    return u->w[0];
 }
 
 INLINE void unpack_scales_q6_k(const unsigned char *scales, struct unit *u) {
@@ -175,14 +180,15 @@ INLINE void unpack_scales_q6_k(const unsigned char *scales, struct unit *u) {
 }
 
 static const uint8_t *unpack_q6_k(const struct power_product *p, uint32_t group, uint32_t unit,
-                                  uint32_t n, struct quant_scratch *s) {
+                                  uint32_t n, struct unit *u, struct power_row_unit *rows) {
+    (void)rows;
     (void)n;
     struct packed_at at = packed_at(p, group, unit, 256, 3072, 288);
     const vi low = vi_bytes(15), high = vi_bytes(0x30);
-    unpack_scales_q6_k(at.scales, &s->u);
+    unpack_scales_q6_k(at.scales, u);
     for (uint32_t g = 0; g < 16; g++) {
         const unsigned char *codes = at.codes + g * 192;
-        uint8_t(*w)[64] = s->u.w + g;
+        uint8_t(*w)[64] = u->w + g;
         prefetch(codes);
         prefetch(codes + 64);
         prefetch(codes + 128);
@@ -196,7 +202,7 @@ static const uint8_t *unpack_q6_k(const struct power_product *p, uint32_t group,
             vi_store(w[48] + lane, vi_or_and(vi_and(b4, low), vi_srl16(h, 2), high));
         }
     }
-    return s->u.w[0];
+    return u->w[0];
 }
 
 /* ---- raw rows ---- */
@@ -236,20 +242,21 @@ static void gather_scales(const struct power_row_unit *rows, const struct power_
 }
 
 INLINE const uint8_t *unpack_raw(const struct power_product *p, uint32_t group, uint32_t unit,
-                                 uint32_t n, struct quant_scratch *s, enum power_dtype dtype,
-                                 const struct power_quant_form *form, size_t unit_bytes) {
+                                 uint32_t n, struct unit *u, struct power_row_unit *rows,
+                                 enum power_dtype dtype, const struct power_quant_form *form,
+                                 size_t unit_bytes) {
     power_row_decode_fn decode = power_row_decoder(dtype);
     for (uint32_t r = 0; r < 16; r++) {
         uint32_t row = group * 16 + r;
         if (row >= p->n_outs) {
-            memset(&s->rows[r], 0, sizeof s->rows[r]);
+            memset(&rows[r], 0, sizeof rows[r]);
             continue;
         }
-        decode(p->raw + row * p->raw_stride + unit * unit_bytes, n, &s->rows[r]);
+        decode(p->raw + row * p->raw_stride + unit * unit_bytes, n, &rows[r]);
     }
-    gather_codes(s->rows, s->u.w);
-    gather_scales(s->rows, form, &s->u);
-    return s->u.w[0];
+    gather_codes(rows, u->w);
+    gather_scales(rows, form, u);
+    return u->w[0];
 }
 
 #endif

@@ -124,8 +124,8 @@ INLINE void unpack_super_scales(const unsigned char *scales, struct unit *u,
 }
 
 INLINE const uint8_t *unpack_planes(const struct power_product *p, uint32_t group, uint32_t unit,
-                                    uint32_t n, struct quant_scratch *s, const int low,
-                                    const int high, const enum power_plane_codes codes,
+                                    uint32_t n, struct unit *u, const int low, const int high,
+                                    const enum power_plane_codes codes,
                                     const enum power_plane_scales kind, const int block,
                                     const float factor, const struct power_quant_form *form) {
     const size_t code_bytes = POWER_PLANE_CODE_BYTES(low, high, block);
@@ -133,15 +133,15 @@ INLINE const uint8_t *unpack_planes(const struct power_product *p, uint32_t grou
         packed_at(p, group, unit, (size_t)block, code_bytes, power_plane_scale_bytes(kind));
     const bool look_up = codes != PLANE_PLAIN && codes != PLANE_TERN;
     if (form->super) {
-        unpack_super_scales(at.scales, &s->u, kind, factor, form);
+        unpack_super_scales(at.scales, u, kind, factor, form);
     } else {
-        unpack_block_scales(at.scales, n, &s->u, kind, block);
+        unpack_block_scales(at.scales, n, u, kind, block);
     }
     for (uint32_t i = 0; i < n / 32; i++) {
-        unpack_planes_32(at.codes + i * (size_t)(high + low) * 64, s->u.w + 8 * i, low, high,
+        unpack_planes_32(at.codes + i * (size_t)(high + low) * 64, u->w + 8 * i, low, high,
                          look_up ? power_plane_tables[codes].code : NULL);
     }
-    return s->u.w[0];
+    return u->w[0];
 }
 
 #endif
