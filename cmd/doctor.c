@@ -18,7 +18,8 @@ static const struct {
     const char *name;
 } features[] = {{POWER_CPU_AVX2, "avx2"},         {POWER_CPU_AVX512, "avx512"},
                 {POWER_CPU_AVX512_VNNI, "vnni"},  {POWER_CPU_AVX_VNNI, "avx-vnni"},
-                {POWER_CPU_AMX_INT8, "amx-int8"}, {POWER_CPU_NEON, "neon"}};
+                {POWER_CPU_AMX_INT8, "amx-int8"}, {POWER_CPU_NEON, "neon"},
+                {POWER_CPU_DOTPROD, "dotprod"},   {POWER_CPU_I8MM, "i8mm"}};
 
 static json_t *feature_list(void) {
     json_t *list = json_array();
@@ -26,6 +27,12 @@ static json_t *feature_list(void) {
     for (size_t i = 0; i < sizeof features / sizeof features[0]; i++)
         if (have & features[i].bit) json_array_append_new(list, json_string(features[i].name));
     return list;
+}
+
+/* Whether the kernels of this processor were tested on the like, and else what their test says. */
+static const char *self_test(const power_runtime *runtime) {
+    if (!(power_cpu_features() & POWER_CPU_SELF_TESTED)) return "not needed";
+    return strstr(power_runtime_device(runtime), "self-test failed") ? "failed" : "passed";
 }
 
 static json_t *architectures(void) {
@@ -86,11 +93,11 @@ int command_doctor(int argc, char **argv) {
     if (power_cache_path(cache, sizeof cache, "", NULL)) snprintf(cache, sizeof cache, "none");
     if (uname(&system)) snprintf(system.release, sizeof system.release, "unknown");
     json_t *facts =
-        json_pack("{s:s,s:s,s:o,s:s,s:I,s:I,s:s,s:s,s:o}", "version", power_version(), "device",
-                  power_runtime_device(runtime), "instructions", feature_list(), "arithmetic",
-                  "power-arith-1", "threads", (json_int_t)power_usable_cpus(), "memory_bytes",
-                  (json_int_t)power_memory_total(), "kernel", system.release, "cache", cache,
-                  "models", architectures());
+        json_pack("{s:s,s:s,s:o,s:s,s:s,s:I,s:I,s:s,s:s,s:o}", "version", power_version(), "device",
+                  power_runtime_device(runtime), "instructions", feature_list(), "self_test",
+                  self_test(runtime), "arithmetic", "power-arith-1", "threads",
+                  (json_int_t)power_usable_cpus(), "memory_bytes", (json_int_t)power_memory_total(),
+                  "kernel", system.release, "cache", cache, "models", architectures());
     power_runtime_close(runtime);
     if (!facts) return fail_text(name, "out of memory");
     if (json) return print_json(name, facts);

@@ -25,8 +25,9 @@ void add_model_args(struct arg_table *table, struct model_args *m, const char *c
         {ARG_BYTES, "memory", 0, "SIZE", "memory limit, as in 8G (default: physical memory)",
          &m->memory, 0, 0},
         {ARG_TEXT, "cpu-mask", 0, "LIST",
-         "instruction sets allowed: all, none, avx2, avx512, vnni (default: all)", &m->cpu_mask, 0,
-         0},
+         "instruction sets allowed: all, none, avx2, avx512, vnni, neon, dotprod, i8mm "
+         "(default: all)",
+         &m->cpu_mask, 0, 0},
         {ARG_FLAG, "no-mmap", 0, NULL, "read the file instead of mapping it", &m->no_mmap, 0, 0},
         {ARG_FLAG, "no-pack", 0, NULL, "do not repack weights for this processor (same results)",
          &m->no_pack, 0, 0},

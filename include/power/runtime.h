@@ -49,8 +49,8 @@ POWER_API void power_runtime_close(power_runtime *runtime);
  */
 POWER_API const char *power_runtime_device(const power_runtime *runtime);
 
-/* "all", "none" or names joined by commas or plus signs: avx2, avx512, vnni. POWER_INVALID names
- * the word that is not known. */
+/* "all", "none" or names joined by commas or plus signs: avx2, avx512, vnni, neon,
+ * dotprod, i8mm. POWER_INVALID names the word that is not known. */
 POWER_API POWER_MUST_USE power_status power_cpu_mask_parse(const char *text, uint32_t *out_mask,
                                                            power_error *error);
 

@@ -111,6 +111,9 @@ static bool find_mask(struct power_text word, uint32_t *out_bits) {
         {POWER_TEXT("avx2"), POWER_CPU_AVX2},
         {POWER_TEXT("avx512"), POWER_CPU_AVX2 | POWER_CPU_AVX512},
         {POWER_TEXT("vnni"), POWER_CPU_AVX512_VNNI | POWER_CPU_AVX_VNNI},
+        {POWER_TEXT("neon"), POWER_CPU_NEON},
+        {POWER_TEXT("dotprod"), POWER_CPU_NEON | POWER_CPU_DOTPROD},
+        {POWER_TEXT("i8mm"), POWER_CPU_NEON | POWER_CPU_DOTPROD | POWER_CPU_I8MM},
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (!power_text_equal(names[i].name, word)) continue;
@@ -126,9 +129,11 @@ power_status power_cpu_mask_parse(const char *text, uint32_t *out_mask, power_er
     for (const char *at = text;;) {
         size_t length = strcspn(at, ",+");
         if (!find_mask((struct power_text){at, length}, &mask)) {
-            return power_fail_at(error, POWER_INVALID, (uint64_t)(at - text),
-                                 "cpu mask: \"%s\" is not known (all, none, avx2, avx512, vnni)",
-                                 power_quote(at, length).text);
+            return power_fail_at(
+                error, POWER_INVALID, (uint64_t)(at - text),
+                "cpu mask: \"%s\" is not known (all, none, avx2, avx512, vnni, neon, "
+                "dotprod, i8mm)",
+                power_quote(at, length).text);
         }
         if (at[length] == '\0') break;
         at += length + 1;

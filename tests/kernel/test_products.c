@@ -199,9 +199,14 @@ static void check_case(struct product_case *c, void *scratch) {
 }
 
 #if defined(POWER_TEST_EMULATED)
-enum { STEP = 3, LONG_ROW = 1 << 18 }; /* every third case: an emulated processor is slow */
+enum {
+    STEP = 5,
+    LONG_Q8 = 1 << 17,
+    LONG_Q4 = 1 << 17,
+    LONG_F32 = (1 << 17) + 1
+}; /* every fifth case: an emulated processor is slow */
 #else
-enum { STEP = 1, LONG_ROW = 1 << 20 };
+enum { STEP = 1, LONG_Q8 = 100000 / 32 * 32, LONG_Q4 = 1 << 20, LONG_F32 = 300001 };
 #endif
 
 static void check_type(enum power_dtype dtype) {
@@ -269,9 +274,8 @@ static void test_long_row(void **state) {
     static const struct {
         enum power_dtype dtype;
         uint32_t k;
-    } shapes[] = {{POWER_DTYPE_Q8_0, 100000 / 32 * 32},
-                  {POWER_DTYPE_Q4_K, LONG_ROW},
-                  {POWER_DTYPE_F32, 300001}};
+    } shapes[] = {
+        {POWER_DTYPE_Q8_0, LONG_Q8}, {POWER_DTYPE_Q4_K, LONG_Q4}, {POWER_DTYPE_F32, LONG_F32}};
     for (size_t i = 0; i < 3; i++) {
         struct product_case c;
         make_case(&c, shapes[i].dtype, DATA_RANDOM, shapes[i].k, 3, false);
