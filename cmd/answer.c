@@ -24,7 +24,8 @@ void add_tool_args(struct arg_table *table, struct tool_args *t) {
         {ARG_FLAG, "parallel-calls", 0, NULL, "a forced answer may hold more than one call",
          &t->parallel, 0, 0},
         {ARG_TEXT, "answer-format", 0, "NAME",
-         "how the model writes calls, as hermes or hermes+think (default: by its chat template)",
+         "how the model writes calls: a name that power doctor lists; NAME+think: after reasoning "
+         "(default: by the chat template)",
          &t->format, 0, 0}};
     args_extend(table, list, sizeof list / sizeof list[0]);
 }

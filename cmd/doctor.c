@@ -42,6 +42,14 @@ static json_t *architectures(void) {
     return list;
 }
 
+static json_t *tool_formats(void) {
+    json_t *list = json_array();
+    const char *format;
+    for (size_t i = 0; (format = power_answer_formats(i)); i++)
+        json_array_append_new(list, json_string(format));
+    return list;
+}
+
 static void print_list(const char *label, const json_t *list) {
     char text[512];
     int n = snprintf(text, sizeof text, "%-14s", label);
@@ -92,12 +100,12 @@ int command_doctor(int argc, char **argv) {
     if (power_runtime_open(NULL, &runtime, &error)) return fail_with(name, &error);
     if (power_cache_path(cache, sizeof cache, "", NULL)) snprintf(cache, sizeof cache, "none");
     if (uname(&system)) snprintf(system.release, sizeof system.release, "unknown");
-    json_t *facts =
-        json_pack("{s:s,s:s,s:o,s:s,s:s,s:I,s:I,s:s,s:s,s:o}", "version", power_version(), "device",
-                  power_runtime_device(runtime), "instructions", feature_list(), "self_test",
-                  self_test(runtime), "arithmetic", "power-arith-1", "threads",
-                  (json_int_t)power_usable_cpus(), "memory_bytes", (json_int_t)power_memory_total(),
-                  "kernel", system.release, "cache", cache, "models", architectures());
+    json_t *facts = json_pack(
+        "{s:s,s:s,s:o,s:s,s:s,s:I,s:I,s:s,s:s,s:o,s:o}", "version", power_version(), "device",
+        power_runtime_device(runtime), "instructions", feature_list(), "self_test",
+        self_test(runtime), "arithmetic", "power-arith-1", "threads",
+        (json_int_t)power_usable_cpus(), "memory_bytes", (json_int_t)power_memory_total(), "kernel",
+        system.release, "cache", cache, "models", architectures(), "tool_formats", tool_formats());
     power_runtime_close(runtime);
     if (!facts) return fail_text(name, "out of memory");
     if (json) return print_json(name, facts);

@@ -218,7 +218,7 @@ def test_others():
     code, out, _ = run("show", text, "--digest", "--json")
     sum_ = subprocess.run(["sha256sum", text], capture_output=True, text=True).stdout.split()[0]
     check("show digest", code == 0 and json.loads(out)["sha256"] == sum_, out[:300])
-    expect("doctor", run("doctor"), 0, re.compile(r"models\s+.*qwen35"))
+    expect("doctor", run("doctor"), 0, re.compile(r"models\s+.*qwen35.*\ntool_formats\s+.*hermes", re.S))
     expect("perplexity", run("perplexity", llama, "-", stdin="channel is only a matter of time"), 0, re.compile(r"^perplexity \d"))
     expect("perplexity too long", run("perplexity", llama, "-", "--ctx", "8", stdin="channel is only " * 9), 1, "", r"tokens.*8")
 
