@@ -95,8 +95,9 @@ static bool punctuated(struct power_text text, size_t at) {
 
 /* Two dashes or more between words. */
 static size_t long_dash(struct power_text text, size_t at) {
+    if (!punctuated(text, at)) return 0; /* first: a run of dashes is counted once */
     size_t n = dashes(text, at);
-    return n >= 2 && punctuated(text, at) && is_word(power_char_at(text, at + n)) ? n : 0;
+    return n >= 2 && is_word(power_char_at(text, at + n)) ? n : 0;
 }
 
 /* A hyphen at `at` behind which a word may be cut. */
@@ -173,8 +174,8 @@ static bool wrap_line(struct wrapper *w, struct power_text text) {
         struct power_text chunk = {text.bytes + at, end - at};
         at = end;
         if (!power_jinja_steps(w->r, 1 + chunk.length / 16)) return false;
+        int64_t count = (int64_t)power_utf8_count(chunk);
         while (chunk.length) {
-            int64_t count = (int64_t)power_utf8_count(chunk);
             if (w->line.length == 0 && w->any && is_blank(chunk)) break;
             if (w->line_count + count <= w->width) {
                 take(w, chunk);
@@ -182,7 +183,9 @@ static bool wrap_line(struct wrapper *w, struct power_text text) {
             }
             size_t part = count > w->width ? long_part(w, chunk) : 0;
             bool cut = part || (count > w->width && w->break_long);
+            int64_t before = w->line_count;
             if (cut) take(w, (struct power_text){chunk.bytes, part});
+            count -= w->line_count - before;
             chunk.bytes += part;
             chunk.length -= part;
             if (!power_jinja_steps(w->r, 1) || !end_line(w)) return false;

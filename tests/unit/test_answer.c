@@ -7,6 +7,7 @@
 #include "answer_support.h"
 
 #include <dirent.h>
+#include <stdlib.h>
 
 enum { PAIRS_UP_TO = 90, PAIRS_UP_TO_SLOW = 50, RANDOM_ROUNDS = 8 };
 
