@@ -90,7 +90,7 @@ static size_t dashes(struct power_text text, size_t at) {
 
 static bool punctuated(struct power_text text, size_t at) {
     struct power_char c = before(text, at);
-    return is_word(c) || (c.length && c.code < 0x80 && strchr("!\"'&.,?", (int)c.code));
+    return is_word(c) || (c.length && c.code && c.code < 0x80 && strchr("!\"'&.,?", (int)c.code));
 }
 
 /* Two dashes or more between words. */

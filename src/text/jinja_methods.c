@@ -159,6 +159,7 @@ static bool strip(struct jinja_render *r, int id, struct power_text self,
     if (!white && !need_text(r, id, chars)) return false;
     struct power_text set = white ? (struct power_text){0} : power_jinja_text(chars);
     int ends = id == M_LSTRIP ? 1 : id == M_RSTRIP ? 2 : 3;
+    if (!white && !power_jinja_steps(r, self.length / 16 * (1 + set.length / 16))) return false;
     *out = text_value(power_jinja_strip(self, white ? NULL : &set, ends));
     return true;
 }

@@ -338,6 +338,22 @@ static void test_long_texts(void **state) {
     }
 }
 
+/* One long word, or a run of dashes: the work once grew with the square of the length. */
+static void test_long_words(void **state) {
+    (void)state;
+    static const char text[] = "{{ ('a' * 300000)|wordwrap(5)|length }} "
+                               "{{ ('a' ~ '-' * 300000)|wordwrap(50)|length }} "
+                               "{{ ('-' * 300000 ~ ' ')|wordwrap(50)|length }}";
+    struct power_buffer out;
+    power_error error;
+    clock_t start = clock();
+    if (render(text, NULL, &out, &error)) fail_msg("%s", error.message);
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    assert_string_equal(out.bytes, "359999 306001 305999");
+    power_buffer_finish(&out);
+    if (seconds > 2) fail_msg("%.3f s", seconds);
+}
+
 #define N_KEYS 30000u
 
 /* The word of eight bytes that an earlier version, without a secret, gave this hash. */
@@ -432,11 +448,11 @@ static void test_variables(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),         cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_limits),        cmocka_unit_test(test_deep),
-        cmocka_unit_test(test_variables),     cmocka_unit_test(test_long_chain),
-        cmocka_unit_test(test_many_names),    cmocka_unit_test(test_long_search),
-        cmocka_unit_test(test_shared_parts),  cmocka_unit_test(test_long_texts),
-        cmocka_unit_test(test_colliding_keys)};
+        cmocka_unit_test(test_texts),          cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_limits),         cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_variables),      cmocka_unit_test(test_long_chain),
+        cmocka_unit_test(test_many_names),     cmocka_unit_test(test_long_search),
+        cmocka_unit_test(test_shared_parts),   cmocka_unit_test(test_long_texts),
+        cmocka_unit_test(test_colliding_keys), cmocka_unit_test(test_long_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
