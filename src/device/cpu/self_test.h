@@ -11,6 +11,7 @@
 #define POWER_SELF_TEST_K 256u
 #define POWER_SELF_TEST_ROWS 8u
 #define POWER_SELF_TEST_OUTS 69u
+#define POWER_SELF_TEST_FIRST_OUT 64u /* of all rows but one */
 
 struct power_self_test_work {
     _Alignas(
