@@ -51,10 +51,16 @@ static void fill_float_weights(unsigned char *raw, size_t bytes, uint64_t *state
     }
 }
 
+static uint32_t bits_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
 /* The same bits, or both NaN. */
 static bool same(const float *a, const float *b, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        if (memcmp(a + i, b + i, sizeof *a) != 0 && (a[i] == a[i] || b[i] == b[i])) return false;
+        if (bits_of(a[i]) != bits_of(b[i]) && (a[i] == a[i] || b[i] == b[i])) return false;
     }
     return true;
 }
