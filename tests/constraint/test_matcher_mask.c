@@ -9,7 +9,8 @@
 /* JSON with an any-order object, a counted string, a free string, a number and recursion. */
 static power_expr json_like(struct power_grammar *g) {
     struct power_regular any = regex_of(g, "[^\\u0000-\\u001f]*"), word = regex_of(g, "[a-z]{1,9}"),
-                         counted, free_text,
+                         dots = regex_of(g, ".{1,12}"), plain = regex_of(g, "[^<>é]{0,300}"),
+                         mixed = regex_of(g, "[A-Z][a-z ]{2,}"), counted, free_text,
                          number = regex_of(g, "-?(0|[1-9][0-9]{0,14})(\\.[0-9]+)?");
     power_error error;
     assert_int_equal(power_regular_length(power_grammar_space(g), 2, 9, &counted, &error),
@@ -18,24 +19,29 @@ static power_expr json_like(struct power_grammar *g) {
         power_regular_length(power_grammar_space(g), 0, UINT32_MAX, &free_text, &error), POWER_OK);
     power_expr quote = power_grammar_literal(g, POWER_TEXT("\""));
     power_expr value = power_grammar_rule(g, POWER_TEXT("value"));
-    power_expr strings[3][3] = {
-        {quote, power_grammar_regular(g, &any, POWER_AS_JSON), quote},
-        {quote, power_grammar_regular(g, &counted, POWER_AS_JSON), quote},
-        {quote, power_grammar_regular(g, &free_text, POWER_AS_JSON), quote}};
+    power_expr strings[6][3] = {{quote, power_grammar_regular(g, &any, POWER_AS_JSON), quote},
+                                {quote, power_grammar_regular(g, &counted, POWER_AS_JSON), quote},
+                                {quote, power_grammar_regular(g, &free_text, POWER_AS_JSON), quote},
+                                {quote, power_grammar_regular(g, &dots, POWER_AS_JSON), quote},
+                                {quote, power_grammar_regular(g, &plain, POWER_AS_JSON), quote},
+                                {quote, power_grammar_regular(g, &mixed, POWER_AS_JSON), quote}};
     power_expr colon = power_grammar_literal(g, POWER_TEXT(": ")),
                comma = power_grammar_literal(g, POWER_TEXT(", "));
     power_expr limited = power_grammar_sequence(g, strings[1], 3);
     struct power_named_member named[] = {
         {POWER_TEXT("name"), limited, true},
         {POWER_TEXT("kids"), value, false},
-        {POWER_TEXT("née\n"), power_grammar_sequence(g, strings[2], 3), false}};
+        {POWER_TEXT("née\n"), power_grammar_sequence(g, strings[2], 3), false},
+        {POWER_TEXT("dots"), power_grammar_sequence(g, strings[3], 3), false},
+        {POWER_TEXT("plain"), power_grammar_sequence(g, strings[4], 3), false},
+        {POWER_TEXT("mixed"), power_grammar_sequence(g, strings[5], 3), false}};
     struct power_key_class class = {&word, value};
-    struct power_regular texts[2] = {word, regex_of(g, "name|kids")}, others;
+    struct power_regular texts[2] = {word, regex_of(g, "name|kids|dots|plain|mixed")}, others;
     assert_int_equal(
         power_regular_subtract(power_grammar_space(g), &texts[0], &texts[1], &others, &error),
         POWER_OK);
     class.keys = &others;
-    struct power_members members = {named, 3, &class, 1, true, 0, UINT32_MAX, colon, comma};
+    struct power_members members = {named, 6, &class, 1, true, 0, UINT32_MAX, colon, comma};
     power_expr object[] = {power_grammar_literal(g, POWER_TEXT("{")),
                            power_grammar_members(g, &members),
                            power_grammar_literal(g, POWER_TEXT("}"))};
@@ -127,6 +133,38 @@ static void walk(struct power_grammar *g, const struct power_token_trie *trie,
     power_matcher_destroy(m);
 }
 
+/* Strings whose code points are of one set, at each byte of a text. */
+static void strings_of_sets(const struct power_token_trie *trie, const struct power_vocab *vocab) {
+    static const char *const cases[][2] = {
+        {".{1,12}", "an \\u00e9t\xC3\xA9 x"}, {"[^<>é]{0,5}", "a \\\"b"},
+        {"[A-Z][a-z ]{2,6}", "The en"},       {"[^\\n]*", "x\\t\xE6\xBC\xA2"},
+        {"(ab)?[^ ]{0,3}", "abxy"},           {"[0-9]{3}[^0-9]{0,9}", "123 and"}};
+    power_error error;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct power_grammar *g = new_grammar();
+        struct power_regular language = regex_of(g, cases[c][0]);
+        power_expr string = power_grammar_regular(g, &language, POWER_AS_JSON);
+        power_expr parts[] = {power_grammar_literal(g, POWER_TEXT("[\"")), string,
+                              power_grammar_literal(g, POWER_TEXT("\", \"")), string,
+                              power_grammar_literal(g, POWER_TEXT("\"]"))};
+        power_expr root = power_grammar_sequence(g, parts, 5);
+        assert_int_equal(power_grammar_freeze(g, root, &error), POWER_OK);
+        struct power_matcher *m = new_matcher(g, trie, NULL);
+        struct power_match match = power_matcher_start(m);
+        assert_int_equal(power_matcher_accept_bytes(m, &match, POWER_TEXT("[\""), &error),
+                         POWER_OK);
+        for (const char *at = cases[c][1]; *at; at++) {
+            check_every_token(m, match, vocab);
+            struct power_text byte = {at, 1};
+            assert_int_equal(power_matcher_accept_bytes(m, &match, byte, &error), POWER_OK);
+        }
+        check_every_token(m, match, vocab);
+        power_matcher_release(m, match);
+        power_matcher_destroy(m);
+        power_grammar_destroy(g);
+    }
+}
+
 static void test_masks(void **state) {
     (void)state;
     power_error error;
@@ -140,6 +178,7 @@ static void test_masks(void **state) {
                      POWER_OK);
     const char *more = getenv("POWER_TEST_ROUNDS");
     int steps = more ? atoi(more) : 30;
+    strings_of_sets(trie, vocab);
     for (int kind = 0; kind < 2; kind++) {
         struct power_grammar *g = new_grammar();
         power_expr root = kind ? text_like(g) : json_like(g);

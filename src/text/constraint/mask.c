@@ -41,6 +41,7 @@ void power_masks_finish(struct power_matcher *m) {
     power_release(m->allocator, m->masks, m->n_masks, sizeof *m->masks);
     power_release(m->allocator, m->path, (size_t)m->trie->max_depth + 1, sizeof *m->path);
     power_release(m->allocator, m->found, m->found_room, sizeof *m->found);
+    power_labels_finish(m);
 }
 
 /* Masks of states that were dropped. */
@@ -286,50 +287,105 @@ static bool fill_around(struct power_matcher *m, struct power_mask_slot *slot, u
 
 /* ---- strings of any text ---- */
 
-/* The regular of a JSON string whose length alone is limited, at the start of a character. */
+/* The regular of a JSON string, at the start of a character. */
 static const struct power_program_regular *string_of(const struct power_matcher *m, uint32_t state,
-                                                     uint32_t *out_at) {
+                                                     uint32_t *out_ref, uint32_t *out_at) {
     const struct power_state *s = &m->states[state];
     if (s->n_items != 1 || s->items[0].local < m->grammar->n_nodes) return NULL;
     const struct power_local *l = power_local_of(m, s->items[0].local);
     if (l->kind != POWER_LOCAL_QUOTED || l->b != POWER_SPELL_START) return NULL;
     const struct power_program_regular *r = &m->grammar->regulars[l->ref];
+    *out_ref = l->ref;
     *out_at = l->a;
     return r->encoding == POWER_AS_JSON ? r : NULL;
 }
 
-/* Fills the mask of such a state from the sets of trie_string.c and the tokens behind the quote;
- * *out_done is false where the state is another. */
-static bool fill_string(struct power_matcher *m, struct power_mask_slot *slot, uint32_t state,
-                        bool *out_done) {
-    const struct power_token_trie *trie = m->trie;
-    uint32_t at = 0, n = 0, run[POWER_TRIE_MAX_BYTES + 2];
-    const struct power_program_regular *r = string_of(m, state, &at);
-    *out_done = false;
-    if (!r) return true;
-    for (run[0] = at; n < trie->n_inside && r->uniform[run[n]] < POWER_NO_MORE; n++)
-        run[n + 1] = r->uniform[run[n]];
-    if (n < trie->n_inside && r->uniform[run[n]] != POWER_NO_MORE) return true;
-    memcpy(slot->words, trie->inside[n], trie->n_words * sizeof *slot->words);
-    struct walk w = {.m = m, .tree = &trie->unsafe, .mask = slot->words};
-    for (uint32_t i = 0; i < trie->n_closers; i++) {
-        const struct power_trie_exit *closer = &trie->closers[i];
-        if (closer->n <= n && r->language.states[run[closer->n]].accepts) {
-            set_tokens(&w, trie->unsafe.nodes[closer->node].token);
+/* A string that goes on with code points of one set: run[k] is the state behind k of them, `n` the
+ * most that matter. */
+struct string_run {
+    uint32_t regular, label, n, run[POWER_TRIE_MAX_BYTES + 2];
+    bool every;
+};
+
+static bool run_of(const struct power_matcher *m, uint32_t state, struct string_run *out) {
+    uint32_t at = 0, n = 0, most = m->trie->n_inside;
+    const struct power_program_regular *r = string_of(m, state, &out->regular, &at);
+    if (!r || r->uniform[at] >= POWER_NO_MORE) return false;
+    out->label = r->label[at];
+    out->every = r->every[at];
+    for (out->run[0] = at; n < most && r->uniform[out->run[n]] < POWER_NO_MORE; n++) {
+        if (out->every ? !r->every[out->run[n]] : r->label[out->run[n]] != out->label) return false;
+        out->run[n + 1] = r->uniform[out->run[n]];
+    }
+    out->n = n;
+    return n == most || r->uniform[out->run[n]] == POWER_NO_MORE;
+}
+
+/* Tokens that close the string, and those that go on behind it. */
+static bool fill_closing(struct walk *w, uint32_t state, const struct string_run *run,
+                         const struct power_trie_exit *closers, uint32_t n_closers,
+                         const struct power_trie_exit *exits, uint32_t n_exits) {
+    struct power_matcher *m = w->m;
+    const struct power_regular_state *states = m->grammar->regulars[run->regular].language.states;
+    for (uint32_t i = 0; i < n_closers; i++) {
+        if (closers[i].n <= run->n && states[run->run[closers[i].n]].accepts) {
+            set_tokens(w, w->tree->nodes[closers[i].node].token);
         }
     }
     uint32_t outside = power_states_of_frame(m, m->states[state].items[0].frame);
     m->n_found = 0;
     if (outside == POWER_STATE_UNKNOWN) return false;
-    for (uint32_t i = 0; i < trie->n_exits; i++) {
-        if (trie->exits[i].n > n || !r->language.states[run[trie->exits[i].n]].accepts) continue;
-        if (!walk_below(&w, trie->exits[i].node, outside)) return false;
+    for (uint32_t i = 0; i < n_exits; i++) {
+        if (exits[i].n > run->n || !states[run->run[exits[i].n]].accepts) continue;
+        if (!walk_below(w, exits[i].node, outside)) return false;
     }
     for (uint32_t i = 0, found = m->n_found; i < found; i++) {
-        if (!walk_exactly(&w, state, m->found[i])) return false;
+        if (!walk_exactly(w, state, m->found[i])) return false;
     }
-    *out_done = true;
     return true;
+}
+
+/* Tokens of at most `most` code points: from all or from none, whichever is nearer. */
+static void set_inside(const struct power_matcher *m, const struct power_label_tokens *l,
+                       uint32_t most, uint64_t *mask) {
+    const size_t bytes = m->trie->n_words * sizeof *mask;
+    uint32_t first = l->from[1], end = l->from[POWER_TRIE_MAX_BYTES + 1], cut = l->from[most + 1];
+    bool down = end - cut < cut - first;
+    if (down) {
+        memcpy(mask, l->all, bytes);
+    } else {
+        memset(mask, 0, bytes);
+    }
+    for (uint32_t i = down ? cut : first; i < (down ? end : cut); i++) {
+        uint32_t t = l->by_length[i];
+        mask[t / 64] ^= UINT64_C(1) << (t % 64);
+    }
+}
+
+/* Fills the mask of such a state from sets made in advance (trie_string.c, label.c) and the tokens
+ * behind the quote; *out_done is false where the state is another. */
+static bool fill_string(struct power_matcher *m, struct power_mask_slot *slot, uint32_t state,
+                        bool *out_done) {
+    const struct power_token_trie *trie = m->trie;
+    const struct power_label_tokens *tokens = NULL;
+    struct walk w = {.m = m, .mask = slot->words};
+    struct string_run run;
+    *out_done = false;
+    if (!run_of(m, state, &run)) return true;
+    if (run.every) {
+        *out_done = true;
+        w.tree = &trie->unsafe;
+        memcpy(slot->words, trie->inside[run.n], trie->n_words * sizeof *slot->words);
+        return fill_closing(&w, state, &run, trie->closers, trie->n_closers, trie->exits,
+                            trie->n_exits);
+    }
+    if (!power_labels_get(m, run.regular, run.label, &tokens)) return false;
+    if (!tokens) return true;
+    *out_done = true;
+    w.tree = &trie->all;
+    set_inside(m, tokens, run.n, slot->words);
+    return fill_closing(&w, state, &run, tokens->closers, tokens->n_closers, tokens->exits,
+                        tokens->n_exits);
 }
 
 struct power_mask_slot *power_masks_get(struct power_matcher *m, uint32_t state) {

@@ -71,7 +71,7 @@ power_status power_matcher_create(const power_allocator *allocator,
     m->trie = trie;
     m->max_open = limits && limits->max_open ? limits->max_open : DEFAULT_MAX_OPEN;
     m->max_state_bytes = max_bytes / 2;
-    if (!power_masks_init(m, max_bytes / 2)) {
+    if (!power_masks_init(m, max_bytes / 4)) {
         status = power_fail_memory(error, sizeof *m, "a matcher");
     } else {
         status = start(m, error);

@@ -86,9 +86,12 @@ struct power_program_regular {
     struct power_regular language;
     enum power_encoding encoding;
     unsigned char *run_min, *run_max; /* a state */
-    uint32_t *uniform;                /* a state: where every code point leads; or one of: */
-    uint64_t *counts;                 /* texts to acceptance, for classes of keys; else NULL */
-    uint32_t quoted;                  /* its callable of that kind + 1 */
+    /* A state whose code points all lead to one state: that state (or one of the values above), and
+     * the first state with just the same code points. */
+    uint32_t *uniform, *label;
+    bool *every;      /* a state: its code points are all there are */
+    uint64_t *counts; /* texts to acceptance, for classes of keys; else NULL */
+    uint32_t quoted;  /* its callable of that kind + 1 */
 };
 
 struct power_counted {
@@ -189,7 +192,7 @@ bool power_grammar_spell_key(struct power_grammar *g, struct power_text key,
                              struct power_text *out);
 /* The callable of an expression, made when there is none. POWER_NO_INDEX on failure. */
 uint32_t power_grammar_callable(struct power_grammar *g, uint32_t expr);
-/* runs.c: run_min and run_max. */
+/* runs.c: run_min, run_max, uniform, label, every. */
 bool power_program_runs(struct power_grammar *g, struct power_program_regular *regular);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How far safe texts can be read from each state of an automaton, whatever they are.
- * Input: an automaton over code points. Output: run_min and run_max a state (see program.h).
+ * Input: an automaton over code points. Output: run_min, run_max, uniform, label and every, a state
+ * (see program.h).
  * Threads: one. Bounds: POWER_RUN_MAX passes over the edges. */
 #include "text/constraint/program.h"
 
@@ -60,11 +61,9 @@ static bool pass(struct power_program_regular *regular, const bool *covering,
     return changed;
 }
 
-/* Where all code points lead, if that is one state. */
+/* Where the code points of the state lead, if that is one state. */
 static uint32_t uniform(const struct power_regular *a, const struct power_regular_state *state) {
-    static const uint32_t all[2][2] = {{0, 0xD7FF}, {0xE000, 0x10FFFF}};
     if (state->n_edges == 0) return POWER_NO_MORE;
-    if (!covers(a, state, all[0]) || !covers(a, state, all[1])) return POWER_NOT_UNIFORM;
     for (uint32_t i = 1; i < state->n_edges; i++) {
         if (a->edges[state->first_edge + i].to != a->edges[state->first_edge].to) {
             return POWER_NOT_UNIFORM;
@@ -73,17 +72,51 @@ static uint32_t uniform(const struct power_regular *a, const struct power_regula
     return a->edges[state->first_edge].to;
 }
 
+static bool every_code_point(const struct power_regular *a,
+                             const struct power_regular_state *state) {
+    static const uint32_t all[2][2] = {{0, 0xD7FF}, {0xE000, 0x10FFFF}};
+    return covers(a, state, all[0]) && covers(a, state, all[1]);
+}
+
+static bool same_label(const struct power_regular *a, uint32_t p, uint32_t q) {
+    const struct power_regular_state *x = &a->states[p], *y = &a->states[q];
+    if (x->n_edges != y->n_edges) return false;
+    for (uint32_t i = 0; i < x->n_edges; i++) {
+        const struct power_regular_edge *e = &a->edges[x->first_edge + i];
+        const struct power_regular_edge *f = &a->edges[y->first_edge + i];
+        if (e->first != f->first || e->last != f->last) return false;
+    }
+    return true;
+}
+
+/* Chains of one label are looked for, so a state is compared with the states that lead to it. */
+static void label_chains(struct power_program_regular *regular) {
+    const struct power_regular *a = &regular->language;
+    for (uint32_t q = 0; q < a->n_states; q++)
+        regular->label[q] = q;
+    for (uint32_t q = 0; q < a->n_states; q++) {
+        uint32_t to = regular->uniform[q];
+        if (to >= POWER_NO_MORE || to <= q || regular->label[to] != to) continue;
+        if (same_label(a, q, to)) regular->label[to] = regular->label[q];
+    }
+}
+
 bool power_program_runs(struct power_grammar *g, struct power_program_regular *regular) {
     uint32_t n = regular->language.n_states;
     regular->run_min = power_arena_alloc(&g->arena, n, 1);
     regular->run_max = power_arena_alloc(&g->arena, n, 1);
     regular->uniform = power_arena_alloc(&g->arena, n, sizeof *regular->uniform);
+    regular->label = power_arena_alloc(&g->arena, n, sizeof *regular->label);
+    regular->every = power_arena_alloc(&g->arena, n, sizeof *regular->every);
     bool *covering = power_alloc(g->allocator, n, sizeof *covering);
-    bool done = regular->run_min && regular->run_max && regular->uniform && covering;
+    bool done = regular->run_min && regular->run_max && regular->uniform && regular->label &&
+                regular->every && covering;
     for (uint32_t q = 0; q < n && done; q++) {
         covering[q] = covers_safe(&regular->language, &regular->language.states[q]);
         regular->uniform[q] = uniform(&regular->language, &regular->language.states[q]);
+        regular->every[q] = every_code_point(&regular->language, &regular->language.states[q]);
     }
+    if (done) label_chains(regular);
     for (unsigned char length = 1; done && length <= POWER_RUN_MAX; length++) {
         if (!pass(regular, covering, length)) break;
     }

@@ -94,6 +94,20 @@ struct power_mask_slot {
     bool used_again;
 };
 
+/* What each token does inside a JSON string of any number of code points of one label
+ * (program.h). */
+struct power_label_tokens {
+    uint32_t regular, label; /* whose state `label` it is; label + 1, 0: free */
+    /* Tokens that stay inside, by the code points they take: those of k are [from[k], from[k + 1])
+     * of by_length. */
+    uint32_t *by_length, from[POWER_TRIE_MAX_BYTES + 2];
+    uint64_t *all; /* mask of them all */
+    struct power_trie_exit *exits,
+        *closers; /* as in token_trie.h, nodes of the tree of all tokens */
+    uint32_t n_exits, n_closers, exits_room, closers_room;
+};
+#define POWER_LABELS 8 /* kept at once */
+
 struct power_matcher {
     const power_allocator *allocator;
     const struct power_grammar *grammar;
@@ -131,6 +145,8 @@ struct power_matcher {
     uint32_t n_masks, next_mask;
     uint32_t *path; /* states by depth of the trie */
     uint32_t *found, n_found, found_room;
+    struct power_label_tokens labels[POWER_LABELS];
+    uint32_t next_label;
 };
 
 /* ---- state.c ---- */
@@ -233,6 +249,26 @@ uint32_t power_object_start(struct power_matcher *m, uint32_t object);
 void power_object_open(struct power_matcher *m, uint32_t local, uint32_t frame);
 void power_object_step(struct power_matcher *m, uint32_t local, uint32_t frame, unsigned char byte);
 void power_object_maybe(const struct power_matcher *m, uint32_t local, uint64_t set[4]);
+
+/* ---- trie_string.c ---- */
+
+/* A place in a JSON string: a cursor in the text's automaton, and code points completed. */
+struct power_string_place {
+    struct power_cursor cursor;
+    uint32_t n;
+    bool closed;
+};
+bool power_string_step(const struct power_program_regular *text,
+                       const struct power_string_place *from, unsigned char byte,
+                       struct power_string_place *to);
+
+/* ---- label.c ---- */
+
+/* The tokens of state `label` of a regular with encoding POWER_AS_JSON, found once. *out is NULL
+ * where there is no room for them; false on failure. */
+bool power_labels_get(struct power_matcher *m, uint32_t regular, uint32_t label,
+                      const struct power_label_tokens **out);
+void power_labels_finish(struct power_matcher *m);
 
 /* ---- mask.c ---- */
 

@@ -5,26 +5,21 @@
  * A string whose length alone is limited needs nothing else: its masks are unions of these sets. */
 #include "text/constraint/state.h"
 
-/* The place behind each node of the path: a cursor in "any text", and code points completed. */
-struct place {
-    struct power_cursor cursor;
-    uint32_t n;
-    bool closed;
-};
-
 static const struct power_regular_state any_state = {0, 1, true};
 static const struct power_regular_edge any_edge = {0, 0x10FFFF, 0};
 static const struct power_program_regular any_text = {.language = {&any_state, &any_edge, 1, 1},
                                                       .encoding = POWER_AS_JSON};
 
-static bool step(const struct place *from, unsigned char byte, struct place *to) {
+bool power_string_step(const struct power_program_regular *text,
+                       const struct power_string_place *from, unsigned char byte,
+                       struct power_string_place *to) {
     *to = *from;
     if (from->closed) return false;
     if (byte == '"' && from->cursor.spelling == POWER_SPELL_START) {
         to->closed = true;
         return true;
     }
-    if (!power_cursor_step(&any_text, &to->cursor, byte)) return false;
+    if (!power_cursor_step(text, &to->cursor, byte)) return false;
     to->n += to->cursor.spelling == POWER_SPELL_START;
     return true;
 }
@@ -52,14 +47,14 @@ static bool add(struct power_token_trie *trie, struct list *list, uint32_t node,
     return true;
 }
 
-static bool walk(struct power_token_trie *trie, struct place *path) {
+static bool walk(struct power_token_trie *trie, struct power_string_place *path) {
     const struct power_trie_tree *tree = &trie->unsafe;
     struct list exits = {0}, closers = {0};
-    path[0] = (struct place){0};
+    path[0] = (struct power_string_place){0};
     for (uint32_t i = 1; i < tree->n_nodes;) {
         const struct power_trie_node *node = &tree->nodes[i];
-        struct place *to = &path[node->depth];
-        if (!step(&path[node->depth - 1], node->byte, to)) {
+        struct power_string_place *to = &path[node->depth];
+        if (!power_string_step(&any_text, &path[node->depth - 1], node->byte, to)) {
             i = node->end;
             continue;
         }
@@ -89,7 +84,8 @@ static bool alloc_sets(struct power_token_trie *trie, uint64_t ***out) {
 }
 
 bool power_token_trie_strings(struct power_token_trie *trie) {
-    struct place *path = power_alloc(trie->allocator, (size_t)trie->max_depth + 1, sizeof *path);
+    struct power_string_place *path =
+        power_alloc(trie->allocator, (size_t)trie->max_depth + 1, sizeof *path);
     trie->n_inside = trie->max_depth;
     bool done = path && alloc_sets(trie, &trie->inside) && walk(trie, path);
     for (uint32_t k = 0; done && k <= trie->n_inside; k++) {
