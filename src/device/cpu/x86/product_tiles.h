@@ -170,8 +170,8 @@ INLINE void super_sums(vf *out, const struct tile_group *g, int lane, const stru
         for (int n = 0; n < groups; n++) {
             scale[n] = vi_load(g[n].u->sc[j] + lane);
         }
-        span(sum, g, (size_t)(j * (64 / subs) * 64 + lane * 4), x, (uint32_t)(j * 256 / subs), rows,
-             groups, 64 / subs, bits, scale);
+        span(sum, g, (size_t)j * (size_t)(64 / subs) * 64 + (size_t)lane * 4, x,
+             (uint32_t)(j * 256 / subs), rows, groups, 64 / subs, bits, scale);
     }
     if (!has_min) correct(sum, g, lane, x, rows, groups, subs);
     UNROLL
@@ -194,8 +194,8 @@ INLINE void step_small(vf *sum, const struct tile_group *g, int lane, const stru
     for (int i = 0; i < rows * groups; i++) {
         s[i] = vi_zero();
     }
-    dot_codes(s, g, (size_t)(j * (64 / subs) * 64 + lane * 4), x, (uint32_t)(j * 256 / subs), rows,
-              groups, 64 / subs);
+    dot_codes(s, g, (size_t)j * (size_t)(64 / subs) * 64 + (size_t)lane * 4, x,
+              (uint32_t)(j * 256 / subs), rows, groups, 64 / subs);
     UNROLL
     for (int i = 0; i < rows * groups; i++) {
         sum[i] = vf_fma(scale[i / rows], vf_from_int(s[i]), sum[i]);
