@@ -136,8 +136,11 @@ static int render(struct template *t, char **out, size_t *out_bytes) {
         power_status status =
             power_render_chat(t->o.model, &t->options, *out, capacity, out_bytes, &error);
         if (status == POWER_OK) return -1;
-        if (status != POWER_LIMIT || *out_bytes == SIZE_MAX || *out)
-            return free(*out), fail_with(name, &error);
+        if (status != POWER_LIMIT || *out_bytes == SIZE_MAX || *out) {
+            free(*out);
+            *out = NULL;
+            return fail_with(name, &error);
+        }
         capacity = *out_bytes + 1;
         *out = malloc(capacity);
         if (!*out) return fail_text(name, "out of memory for the text");

@@ -103,8 +103,8 @@ static int tokenize(struct tokenize *t) {
     for (size_t capacity = t->bytes + 16; status == POWER_LIMIT; capacity = t->count) {
         free(t->ids);
         free(t->places);
-        t->ids = malloc(capacity * sizeof *t->ids);
-        t->places = malloc(capacity * sizeof *t->places);
+        t->ids = calloc(capacity, sizeof *t->ids);
+        t->places = calloc(capacity, sizeof *t->places);
         if (!t->ids || !t->places) return fail_text(name, "out of memory for %zu tokens", capacity);
         t->count = 0;
         status = power_tokenize_places(t->o.model, t->text, t->bytes, !t->plain, t->parse_special,

@@ -3,6 +3,7 @@
  * Input: template text; variables as JSON. Output: text.
  * Threads: compiling one, rendering any. Bounds: the limits of the call; values take at most
  * sixteen times the output's limit and 64 MiB. */
+#define POWER_JINJA_BODIES
 #include <stdarg.h>
 #include <stdio.h>
 
