@@ -283,9 +283,10 @@ static uint64_t count_range(const struct power_program_regular *r, uint32_t q, u
     for (uint32_t i = find_edge(a, q, first); i < state->first_edge + state->n_edges; i++) {
         const struct power_regular_edge *edge = &a->edges[i];
         if (edge->first > last) break;
-        uint64_t n = (edge->last < last ? edge->last : last) -
-                     (edge->first > first ? edge->first : first) + 1;
-        uint64_t each = r->counts[edge->to];
+        uint64_t low = edge->first > first ? edge->first : first;
+        uint64_t high = edge->last < last ? edge->last : last;
+        if (low > high) continue; /* no edge that ends before `first` is among them */
+        uint64_t n = high - low + 1, each = r->counts[edge->to];
         sum = add_counts(sum, each > UINT64_MAX / n ? UINT64_MAX : each * n);
     }
     return sum;
