@@ -37,9 +37,8 @@ bool power_vocab_add_normal(struct power_vocab *vocab, struct power_normal_step 
     if (vocab->n_normal == POWER_MAX_NORMAL_STEPS) return false;
     if (step.kind == POWER_NORMAL_REPLACE && step.from.length == 0) return false;
     vocab->normal[vocab->n_normal++] = step;
-    size_t growth = growth_of(&step);
-    vocab->most_growth =
-        growth >= MOST_GROWTH / vocab->most_growth ? MOST_GROWTH : growth * vocab->most_growth;
+    size_t growth = growth_of(&step), before = vocab->most_growth ? vocab->most_growth : 1;
+    vocab->most_growth = growth >= MOST_GROWTH / before ? MOST_GROWTH : growth * before;
     return true;
 }
 

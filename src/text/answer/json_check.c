@@ -31,8 +31,7 @@ enum {
 };
 
 void answer_json_begin(struct answer_json *json) {
-    json->state = VALUE;
-    json->depth = 0;
+    *json = (struct answer_json){.state = VALUE};
 }
 
 bool answer_json_wants_value(const struct answer_json *json) {

@@ -16,6 +16,7 @@ bool power_grammar_spell_key(struct power_grammar *g, struct power_text key,
     }
     char *text = power_arena_alloc(&g->arena, key.length * 6 + 2, 1);
     if (!text) return power_grammar_no_memory(g);
+    static const char prefix[4] = {'\\', 'u', '0', '0'};
     size_t n = 0;
     text[n++] = '"';
     for (size_t i = 0; i < key.length; i++) {
@@ -27,7 +28,7 @@ bool power_grammar_spell_key(struct power_grammar *g, struct power_text key,
             text[n++] = '\\';
             text[n++] = shorts[c - 8];
         } else {
-            memcpy(text + n, "\\u00", 4);
+            memcpy(text + n, prefix, sizeof prefix);
             text[n + 4] = hex[c >> 4];
             text[n + 5] = hex[c & 15];
             n += 6;

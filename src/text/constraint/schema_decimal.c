@@ -55,7 +55,7 @@ bool power_schema_decimal(struct schema *s, uint32_t at, struct schema_decimal *
 }
 
 bool power_schema_count(struct schema *s, uint32_t at, uint32_t *out) {
-    struct schema_decimal d;
+    struct schema_decimal d = {0};
     if (!power_schema_decimal(s, at, &d)) return false;
     if (d.negative || (d.n > 0 && (int64_t)d.n > d.point))
         return power_schema_fail(s, POWER_INVALID, at, "must be a whole number of at least 0");
