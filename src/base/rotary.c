@@ -115,11 +115,6 @@ void power_sincos_double(double angle, double *out_sin, double *out_cos) {
     }
 }
 
-float power_inv_freq(double base, uint32_t i, uint32_t rot_dim) {
-    const double exponent = -(2.0 * (double)i) / (double)rot_dim;
-    return (float)power_exp_double(exponent * power_log_double(base));
-}
-
 void power_rope_row(const float *inv_freq, uint32_t n, uint64_t pos, double factor, float *out) {
     for (uint32_t i = 0; i < n; i++) {
         double s, c;

@@ -10,8 +10,6 @@
 double power_exp_double(double x);
 double power_log_double(double x);
 void power_sincos_double(double angle, double *out_sin, double *out_cos);
-/* base ^ (-2 i / rot_dim), rounded once to binary32. */
-float power_inv_freq(double base, uint32_t i, uint32_t rot_dim);
 /* out: cos[n], then sin[n]; angle = (double)pos * (double)inv_freq[i]; times factor in double. */
 void power_rope_row(const float *inv_freq, uint32_t n, uint64_t pos, double factor, float *out);
 

@@ -19,18 +19,10 @@
 
 enum { CPU_SET_FIRST = 1024, CPU_SET_LAST = 1 << 20 };
 
-static uint64_t read_clock(clockid_t clock) {
-    struct timespec now = {0};
-    if (clock_gettime(clock, &now) != 0) return 0;
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 uint64_t power_clock_ns(void) {
-    return read_clock(CLOCK_MONOTONIC);
-}
-
-uint64_t power_cpu_time_ns(void) {
-    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    struct timespec now = {0};
+    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) return 0;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static struct power_cgroup_limits own_limits(void) {

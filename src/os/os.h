@@ -85,9 +85,6 @@ power_status power_cond_create(struct power_cond **out, const power_allocator *a
                                power_error *error) POWER_MUST_USE;
 void power_cond_destroy(struct power_cond *cond);
 void power_cond_wait(struct power_cond *cond, struct power_mutex *mutex);
-/* False on timeout. Deadline on the power_clock_ns clock. */
-bool power_cond_wait_until(struct power_cond *cond, struct power_mutex *mutex,
-                           uint64_t deadline_ns);
 void power_cond_signal(struct power_cond *cond);
 void power_cond_broadcast(struct power_cond *cond);
 /* Sleeps while *word == expected, until woken; may wake for no reason. */
@@ -97,7 +94,6 @@ void power_cpu_relax(void);
 
 /* ---- machine ---- */
 uint64_t power_clock_ns(void);     /* monotonic */
-uint64_t power_cpu_time_ns(void);  /* of this process */
 unsigned power_usable_cpus(void);  /* affinity and cgroup quota (rounded up), at least 1 */
 uint64_t power_memory_total(void); /* physical, or the cgroup's limit if smaller */
 uint64_t power_memory_peak(void);  /* peak resident bytes of this process */

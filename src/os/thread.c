@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "os/os.h"
@@ -122,13 +121,7 @@ power_status power_cond_create(struct power_cond **out, const power_allocator *a
     struct power_cond *cond = power_alloc(allocator, 1, sizeof *cond);
     if (!cond) return power_fail_memory(error, sizeof *cond, "a condition");
     cond->allocator = allocator;
-    pthread_condattr_t attributes;
-    int result = pthread_condattr_init(&attributes);
-    if (result == 0) {
-        result = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        if (result == 0) result = pthread_cond_init(&cond->handle, &attributes);
-        pthread_condattr_destroy(&attributes);
-    }
+    int result = pthread_cond_init(&cond->handle, NULL);
     if (result != 0) {
         power_release(allocator, cond, 1, sizeof *cond);
         return power_fail_errno(error, POWER_NO_MEMORY, result, "cannot make a condition");
@@ -145,15 +138,6 @@ void power_cond_destroy(struct power_cond *cond) {
 
 void power_cond_wait(struct power_cond *cond, struct power_mutex *mutex) {
     must(pthread_cond_wait(&cond->handle, &mutex->handle));
-}
-
-bool power_cond_wait_until(struct power_cond *cond, struct power_mutex *mutex,
-                           uint64_t deadline_ns) {
-    struct timespec until = {(time_t)(deadline_ns / 1000000000u),
-                             (long)(deadline_ns % 1000000000u)};
-    int result = pthread_cond_timedwait(&cond->handle, &mutex->handle, &until);
-    assert(result == 0 || result == ETIMEDOUT);
-    return result == 0;
 }
 
 void power_cond_signal(struct power_cond *cond) {

@@ -393,10 +393,6 @@ static void test_threads(void **state) {
     while (shared.count < 40000) {
         power_cond_wait(shared.cond, shared.mutex);
     }
-    uint64_t start = power_clock_ns();
-    while (power_cond_wait_until(shared.cond, shared.mutex, start + 20000000)) {
-    }
-    assert_true(power_clock_ns() >= start + 20000000);
     power_mutex_unlock(shared.mutex);
     for (int i = 0; i < 4; i++) {
         power_thread_join(threads[i]);
@@ -436,9 +432,8 @@ static void test_futex(void **state) {
 
 static void test_machine(void **state) {
     (void)state;
-    uint64_t before = power_clock_ns(), cpu = power_cpu_time_ns();
+    uint64_t before = power_clock_ns();
     assert_true(power_clock_ns() >= before);
-    assert_true(power_cpu_time_ns() >= cpu && cpu > 0);
     assert_true(power_memory_total() > (uint64_t)64 << 20);
     assert_in_range(power_memory_resident(), 1 << 16, power_memory_total() * 2);
     assert_true(power_memory_peak() >= 1 << 16);
