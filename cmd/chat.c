@@ -220,9 +220,6 @@ int command_chat(int argc, char **argv) {
     const char *model;
     size_t count;
     int rc = args_parse(&command, table.list, argc, argv, &model, &count);
-    if (rc < 0 && c->s.special)
-        rc = (fail_text(name, "--special belongs to power run: a chat shows no control tokens"),
-              EXIT_USAGE);
     if (rc < 0) rc = open_model(name, &c->m, model, false, &c->o);
     if (rc < 0) rc = need_template(c);
     power_generate_options_init(&c->g);

@@ -46,7 +46,8 @@ struct sampling_args {
     uint32_t top_k, max_tokens;
     const char *seed;
     struct arg_list biases, stop_ids, stops;
-    int ignore_end, special;
+    int ignore_end;
+    int special; /* an option of power run alone: a chat takes its answers apart */
 };
 void sampling_args_init(struct sampling_args *s);
 void add_sampling_args(struct arg_table *table, struct sampling_args *s);

@@ -76,7 +76,6 @@ void add_sampling_args(struct arg_table *table, struct sampling_args *s) {
         {ARG_LIST, "stop-id", 0, "ID", "end the answer at this token id; may be repeated",
          &s->stop_ids, 0, 0},
         {ARG_FLAG, "ignore-end", 0, NULL, "go on after the model's end tokens", &s->ignore_end, 0,
-         0},
-        {ARG_FLAG, "special", 0, NULL, "show control tokens in the answer", &s->special, 0, 0}};
+         0}};
     args_extend(table, list, COUNT(list));
 }

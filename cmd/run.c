@@ -262,15 +262,17 @@ int command_run(int argc, char **argv) {
         {ARG_TEXT, "system", 's', "TEXT", "system message", &r.system, 0, 0},
         {ARG_FLAG, "raw", 0, NULL,
          "no chat template: the model continues the text (always, if it has none)", &r.raw, 0, 0}};
-    const struct arg last[] = {{ARG_GROUP, NULL, 0, NULL, "output", NULL, 0, 0},
-                               {ARG_FLAG, "stats", 0, NULL,
-                                "rates, time to first token and memory on stderr", &r.stats, 0, 0},
-                               {ARG_FLAG, "json", 0, NULL,
-                                "one JSON object at the end instead of the stream", &r.json, 0, 0},
-                               {ARG_U32, "logprobs", 0, "N",
-                                "with --json: log probabilities of each token and of the N "
-                                "likeliest, before constraint, penalties and temperature",
-                                &r.top_logprobs, 0, POWER_MAX_TOP_LOGPROBS}};
+    const struct arg last[] = {
+        {ARG_GROUP, NULL, 0, NULL, "output", NULL, 0, 0},
+        {ARG_FLAG, "stats", 0, NULL, "rates, time to first token and memory on stderr", &r.stats, 0,
+         0},
+        {ARG_FLAG, "json", 0, NULL, "one JSON object at the end instead of the stream", &r.json, 0,
+         0},
+        {ARG_FLAG, "special", 0, NULL, "show control tokens in the answer", &r.s.special, 0, 0},
+        {ARG_U32, "logprobs", 0, "N",
+         "with --json: log probabilities of each token and of the N "
+         "likeliest, before constraint, penalties and temperature",
+         &r.top_logprobs, 0, POWER_MAX_TOP_LOGPROBS}};
     args_extend(&table, first, sizeof first / sizeof first[0]);
     add_model_args(&table, &r.m, CTX_HELP);
     add_sampling_args(&table, &r.s);

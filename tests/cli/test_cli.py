@@ -284,7 +284,8 @@ def test_effects():
     check("--top-k 1 leaves the likeliest", run(*hot, "--top-k", "1")[1] == plain)
     for wrong in (["--special", "--tools", "x"], ["--raw", "--system", "x"]):
         expect(" ".join(wrong), run("run", text, "say b", *wrong), 2, "", "excludes")
-    expect("chat --special", run("chat", text, "--special"), 2, "", "power run")
+    one_line("chat --special", run("chat", text, "--special"), "unknown option \"--special\"")
+    check("chat --help lists no --special", "--special" not in run("chat", "--help")[1])
     expect("--pre without a name", run("tokenize", text, "a", "--pre", ""), 2, "", "empty")
     expect("chat with a NUL", run("chat", text, "-n", "2", stdin="say\0 b\n"), 0, "", "NUL byte is left out")
     check("--special", "</s>" in run("run", text, "say b", "--ignore-end", "--special", "-n", "8", *greedy)[1])
