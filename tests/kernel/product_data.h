@@ -39,7 +39,16 @@ static inline struct data_scales data_scales(enum power_dtype dtype) {
     return scales[dtype];
 }
 
-enum data_pattern { DATA_RANDOM, DATA_HIGH, DATA_LOW, DATA_MIXED, DATA_TINY, DATA_PATTERNS };
+enum data_pattern {
+    DATA_RANDOM,
+    DATA_HIGH,
+    DATA_LOW,
+    DATA_MIXED,
+    DATA_TINY,
+    DATA_NEAR, /* all bits of the weights set; a row's codes all 126 and 127, or all negative: sums
+                  close to the largest, and odd, so that a lost bit shows */
+    DATA_PATTERNS
+};
 
 /* A finite half: ordinary ones, or for the worst cases the largest, the smallest, zeros. */
 static inline uint16_t data_half(enum data_pattern pattern, uint64_t *state) {
@@ -59,7 +68,7 @@ static inline void data_weights(enum power_dtype dtype, enum data_pattern patter
         const uint32_t odd = data_random(state);
         for (size_t i = 0; i < bytes; i++) {
             out[i] = (unsigned char)data_random(state);
-            if (pattern == DATA_HIGH) out[i] = 0xff;
+            if (pattern == DATA_HIGH || pattern == DATA_NEAR) out[i] = 0xff;
             if (pattern == DATA_LOW) out[i] = (unsigned char)(odd & 1 ? 0x80 : 0);
             if (pattern == DATA_MIXED) out[i] = odd >> (i % 32) & 1 ? 0x80 : 0x7f;
         }
@@ -81,12 +90,14 @@ static inline void data_weights(enum power_dtype dtype, enum data_pattern patter
 /* A row of n codes in blocks; sums follow the codes. Worst cases: all at the ends. */
 static inline void data_qrow(enum data_pattern pattern, uint64_t *state, uint32_t n, uint32_t block,
                              int8_t *q, float *d, int16_t *sums) {
+    const bool negative = pattern == DATA_NEAR && data_random(state) & 1;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t bits = data_random(state);
         q[i] = (int8_t)((int)(bits % 255) - 127);
         if (pattern == DATA_HIGH) q[i] = 127;
         if (pattern == DATA_LOW) q[i] = -127;
         if (pattern == DATA_MIXED) q[i] = bits & 1 ? 127 : -127;
+        if (pattern == DATA_NEAR) q[i] = (int8_t)((bits & 15 ? 127 : 126) * (negative ? -1 : 1));
     }
     for (uint32_t s = 0; s < n / 16; s++) {
         int sum = 0;
