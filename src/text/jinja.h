@@ -311,6 +311,7 @@ struct power_template {
 struct jinja_binding {
     struct power_text name;
     struct jinja_value value;
+    bool hidden; /* begins undefined (jinja_scope.c) and is not set yet */
 };
 
 struct jinja_frame {
@@ -318,6 +319,7 @@ struct jinja_frame {
     struct jinja_binding *bindings;
     uint32_t count, capacity;
     bool captured; /* a macro remembers it: it must not be reused */
+    bool block;    /* of a block: around it, a name that is not set yet is the caller's */
 };
 
 enum jinja_flow { FLOW_NEXT, FLOW_BREAK, FLOW_CONTINUE };

@@ -24,6 +24,7 @@ bool power_jinja_bind(struct jinja_render *r, struct jinja_frame *frame, struct 
     for (uint32_t i = 0; i < frame->count; i++) {
         if (!power_text_equal(frame->bindings[i].name, name)) continue;
         frame->bindings[i].value = v;
+        frame->bindings[i].hidden = false;
         return true;
     }
     if (frame->count == frame->capacity) {
@@ -34,15 +35,19 @@ bool power_jinja_bind(struct jinja_render *r, struct jinja_frame *frame, struct 
         frame->bindings = bindings;
         frame->capacity = capacity;
     }
-    frame->bindings[frame->count++] = (struct jinja_binding){name, v};
+    frame->bindings[frame->count++] = (struct jinja_binding){name, v, false};
     return true;
 }
 
 const struct jinja_value *power_jinja_lookup(const struct jinja_render *r, struct power_text name) {
+    bool outside = false; /* of a block */
     for (const struct jinja_frame *frame = r->frame; frame; frame = frame->parent) {
         for (uint32_t i = 0; i < frame->count; i++) {
-            if (power_text_equal(frame->bindings[i].name, name)) return &frame->bindings[i].value;
+            const struct jinja_binding *binding = &frame->bindings[i];
+            if (!power_text_equal(binding->name, name)) continue;
+            if (!(outside && binding->hidden)) return &binding->value;
         }
+        outside = outside || frame->block;
     }
     return power_jinja_dict_find(r->context, name);
 }
@@ -54,6 +59,7 @@ bool power_jinja_hide(struct jinja_render *r, const struct jinja_node *hidden) {
         if (!power_jinja_undefined(r, hidden->text, NULL, false, &v) ||
             !power_jinja_bind(r, r->frame, hidden->text, v))
             return false;
+        r->frame->bindings[r->frame->count - 1].hidden = true;
     }
     return true;
 }
@@ -429,6 +435,7 @@ static bool exec_block(struct jinja_render *r, const struct jinja_node *node) {
     while (!node->kwargs && top->parent)
         top = top->parent;
     if (!(r->frame = push_frame(r, top))) return false;
+    r->frame->block = true;
     bool ok = power_jinja_hide(r, node->hidden) && power_jinja_exec(r, node->list);
     r->frame = outer;
     return ok;

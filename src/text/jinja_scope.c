@@ -179,12 +179,13 @@ static void children(struct scope *s, struct jinja_node *list);
 
 /* The scope that a statement opens. */
 static void child(struct scope *parent, struct jinja_node *node) {
-    struct scope s = {.parent = parent, .c = parent->c};
+    const bool block = node->kind == NODE_BLOCK; /* knows nothing of the scopes around it */
+    struct scope s = {.parent = block ? NULL : parent, .c = parent->c};
     if (node->kind == NODE_FOR) {
         target(&s, node->a, false, true);
         declare(&s, POWER_TEXT("loop"));
     }
-    const bool plain = node->kind == NODE_FOR || node->kind == NODE_BLOCK;
+    const bool plain = node->kind == NODE_FOR || block;
     for (const struct jinja_node *n = plain ? NULL : node->other; n; n = n->next) {
         if (n->kind == NODE_PARAM) declare(&s, n->text);
         if (n->kind == NODE_PARAM) loads(&s, n->a);

@@ -96,6 +96,14 @@ static const struct {
     /* set later in the same scope: undefined until then, though the caller gave one */
     {"{% for i in l %}[{{ n }}]{% endfor %}{% set n = 1 %}{{ n }}", "[][][]1"},
     {"{{ n }}{% for i in l %}{{ n }}{% endfor %}{% set n = 1 %}{{ n }}", "55551"},
+    /* a block sees what was set before it, else what the caller gave; it knows no other scope */
+    {"{% block a %}{{ n }}{% endblock %}{% set n = 1 %}{% block b %}{{ n }}{% endblock %}", "51"},
+    {"{% for i in l %}{% block a scoped %}{{ n }}{{ i }},{% endblock %}{% set n = 2 %}{% endfor %}",
+     "53,51,52,"},
+    {"{% set n = nope %}{% block a %}{{ n is defined }}{% endblock %}", "False"},
+    {"{{ n }}{% block a %}{% for i in e %}{% else %}[{{ n }}]{% endfor %}{% set n = 1 %}{{ n }}"
+     "{% endblock %}",
+     "5[]1"},
     {"{% generation %}g{% endgeneration %}{% raw %}{{ x }}{% endraw %}{# c #}", "g{{ x }}"},
     /* white space */
     {"a\n  {%- if true %} b {% endif -%}\n c", "a b c"},
