@@ -49,7 +49,6 @@ static bool begin_field(answer_parser *p, unsigned char c) {
     struct answer_object *o = &p->object;
     if (p->format.calls->shape == ANSWER_KEYED) {
         if (c != '{' || !p->n_key) return false;
-        memcpy(p->name, p->key, p->n_key);
         if (!answer_json_decode((struct power_text){p->key, p->n_key}, p->name, ANSWER_NAME,
                                 &p->n_name))
             return false;

@@ -239,7 +239,6 @@ const struct power_regular *power_schema_or(struct schema *s, const struct power
                                             const struct power_regular *b);
 const struct power_regular *power_schema_minus(struct schema *s, const struct power_regular *a,
                                                const struct power_regular *b);
-const struct power_regular *power_schema_literal(struct schema *s, struct power_text text);
 /* The union of n automata. */
 const struct power_regular *power_schema_union(struct schema *s, const struct power_regular *parts,
                                                uint32_t n);

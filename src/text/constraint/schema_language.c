@@ -70,10 +70,6 @@ const struct power_regular *power_schema_literals(struct schema *s, const struct
     return n == 1 ? parts : power_schema_union(s, parts, n);
 }
 
-const struct power_regular *power_schema_literal(struct schema *s, struct power_text text) {
-    return power_schema_literals(s, &text, 1);
-}
-
 const struct power_regular *power_schema_strings(struct schema *s, struct schema_strings strings) {
     const struct power_regular *language = strings.language ? strings.language : s->all_texts;
     if (strings.min > strings.max) return s->no_text;
