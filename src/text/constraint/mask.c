@@ -78,11 +78,6 @@ static struct power_mask_slot *take_slot(struct power_matcher *m, uint32_t state
 
 /* ---- walks ---- */
 
-static void set_tokens(struct walk *w, uint32_t token) {
-    for (; token != POWER_NO_TOKEN; token = w->m->trie->same[token])
-        w->mask[token / 64] |= UINT64_C(1) << (token % 64);
-}
-
 static bool note(struct walk *w, uint32_t node) {
     struct power_matcher *m = w->m;
     if (!POWER_STATES_ROOM(m, found)) return false;
@@ -113,7 +108,7 @@ static bool walk_nodes(struct walk *w, uint32_t first, uint32_t end) {
             continue;
         }
         if (flags & POWER_STATE_HOLE && w->exits && !leaf && !note(w, i)) return false;
-        if (node->token != POWER_NO_TOKEN) set_tokens(w, node->token);
+        if (node->token != POWER_NO_TOKEN) power_trie_set_tokens(w->m->trie, w->mask, node->token);
         m->path[node->depth] = to;
         i++;
     }
@@ -137,7 +132,7 @@ static bool walk_exactly(struct walk *w, uint32_t state, uint32_t node) {
         state = power_states_step_new(w->m, state, nodes[at].byte, true);
         if (state <= POWER_STATE_DEAD) return state == POWER_STATE_DEAD;
     }
-    set_tokens(w, nodes[node].token);
+    power_trie_set_tokens(w->m->trie, w->mask, nodes[node].token);
     w->exact = true;
     bool done = walk_below(w, node, state);
     w->exact = false;
@@ -329,7 +324,7 @@ static bool fill_closing(struct walk *w, uint32_t state, const struct string_run
     const struct power_regular_state *states = m->grammar->regulars[run->regular].language.states;
     for (uint32_t i = 0; i < n_closers; i++) {
         if (closers[i].n <= run->n && states[run->run[closers[i].n]].accepts) {
-            set_tokens(w, w->tree->nodes[closers[i].node].token);
+            power_trie_set_tokens(w->m->trie, w->mask, w->tree->nodes[closers[i].node].token);
         }
     }
     uint32_t outside = power_states_of_frame(m, m->states[state].items[0].frame);

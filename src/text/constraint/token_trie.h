@@ -52,6 +52,13 @@ struct power_token_trie {
     uint64_t single_bytes[4]; /* bytes that are tokens by themselves */
 };
 
+/* Sets the bits of `token` and of all tokens of the same bytes; POWER_NO_TOKEN is none. */
+static inline void power_trie_set_tokens(const struct power_token_trie *trie, uint64_t *mask,
+                                         uint32_t token) {
+    for (; token != POWER_NO_TOKEN; token = trie->same[token])
+        mask[token / 64] |= UINT64_C(1) << (token % 64);
+}
+
 /* trie_string.c: inside, closers, exits. False without memory. */
 bool power_token_trie_strings(struct power_token_trie *trie);
 

@@ -24,11 +24,6 @@ bool power_string_step(const struct power_program_regular *text,
     return true;
 }
 
-static void set_tokens(const struct power_token_trie *trie, uint64_t *mask, uint32_t token) {
-    for (; token != POWER_NO_TOKEN; token = trie->same[token])
-        mask[token / 64] |= UINT64_C(1) << (token % 64);
-}
-
 struct list {
     struct power_trie_exit *items;
     uint32_t n, room;
@@ -60,7 +55,7 @@ static bool walk(struct power_token_trie *trie, struct power_string_place *path)
         }
         uint32_t n = to->n + (to->cursor.spelling != POWER_SPELL_START);
         if (!to->closed) {
-            set_tokens(trie, trie->inside[n], node->token);
+            power_trie_set_tokens(trie, trie->inside[n], node->token);
         } else if ((node->end > i + 1 && !add(trie, &exits, i, n)) ||
                    (node->token != POWER_NO_TOKEN && !add(trie, &closers, i, n))) {
             return false;
