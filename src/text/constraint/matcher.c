@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The calls of a matcher: places, masks, moving on.
  * Input: a frozen grammar, a tree of tokens, tokens and bytes. Output: masks, new places.
- * Threads: one a matcher. Bounds: max_bytes: half for masks, half for states; states without a
- * match are dropped when five eighths of theirs are used, and when a call needs more. */
+ * Threads: one a matcher. Bounds: max_bytes: half for states, a quarter for masks, a quarter for
+ * label.c; states without a match are dropped when five eighths of theirs are used, and when a call
+ * needs more. */
 #include "text/constraint/state.h"
 
 #define DEFAULT_MAX_BYTES ((size_t)64 << 20)
