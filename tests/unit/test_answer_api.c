@@ -207,10 +207,143 @@ static void test_control_tokens_held_back(void **state) {
     harness_close(&h);
 }
 
+/* The prompt says where the answer begins, max_call_bytes how long a call may be. */
+static void test_options(void **state) {
+    static const char thought[] = "so</think>\n\nyes";
+    (void)state;
+    struct harness h;
+    struct harness_options defaults = harness_defaults();
+    harness_open(&h, harness_data("cases/gguf/script-tools.gguf"), &defaults);
+    const struct {
+        const char *prompt, *tools, *text, *want;
+        size_t max_call_bytes;
+    } cases[] = {{"<think>\n", NULL, thought, "1:so|0:yes|", 0},
+                 {NULL, NULL, thought, "0:so</think>\n\nyes|", 0},
+                 {NULL, TOOLS, CALL, "2:add|3:{\"a\": 1}|4:|", 0},
+                 {NULL, TOOLS, CALL, "5:|0:" CALL "|", 24}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct log log = {.length = 0};
+        power_error error = {0};
+        power_answer *answer = NULL;
+        power_answer_options options;
+        power_answer_options_init(&options);
+        options.prompt = cases[i].prompt;
+        options.tools_json = cases[i].tools;
+        options.format = "hermes+think";
+        options.max_call_bytes = cases[i].max_call_bytes;
+        options.on_event = on_event;
+        options.context = &log;
+        harness_must(power_answer_open(h.model, &options, &answer, &error), &error, "open");
+        harness_must(power_answer_push_text(answer, cases[i].text, strlen(cases[i].text), &error),
+                     &error, "push");
+        harness_must(power_answer_finish(answer, 0, &error), &error, "finish");
+        power_answer_close(answer);
+        assert_string_equal(log.text, cases[i].want);
+    }
+    harness_close(&h);
+}
+
+static int accepts(power_model *model, const power_tools_options *options, const char *text) {
+    power_constraint *constraint = NULL;
+    power_error error = {0};
+    int out = -1;
+    harness_must(power_tools_constraint_open(model, options, &constraint, &error), &error, text);
+    harness_must(power_constraint_accepts(constraint, text, strlen(text), &out, &error), &error,
+                 text);
+    power_constraint_close(constraint);
+    return out;
+}
+
+/* Each option turns the verdict on a text. */
+static void test_tools_constraint(void **state) {
+    static const char two[] =
+        "[{\"name\": \"add\", \"parameters\": {\"type\": \"object\", \"properties\": {\"a\": "
+        "{\"type\": \"integer\"}, \"b\": {\"type\": \"integer\"}}, \"required\": [\"a\", \"b\"], "
+        "\"additionalProperties\": false}}, {\"name\": \"stop\"}]";
+    static const char add[] =
+        "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1, \"b\": 2}}\n"
+        "</tool_call>";
+    static const char turned[] =
+        "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"b\": 2, \"a\": "
+        "1}}\n</tool_call>";
+    char both[2 * sizeof add];
+    (void)state;
+    struct harness h;
+    struct harness_options defaults = harness_defaults();
+    power_error error = {0};
+    power_constraint *none = NULL;
+    harness_open(&h, harness_data("cases/gguf/script-text.gguf"), &defaults);
+    (void)snprintf(both, sizeof both, "%s\n%s", add, add);
+    power_tools_options options;
+    power_constraint_options inner;
+    power_tools_options_init(&options);
+    power_constraint_options_init(&inner);
+    options.tools_json = two;
+    assert_int_equal(power_tools_constraint_open(h.model, &options, &none, &error),
+                     POWER_UNSUPPORTED); /* no template, and no format by name */
+    options.format = "hermes";
+    assert_int_equal(accepts(h.model, &options, "No call."), 1);
+    options.choice = POWER_TOOL_CHOICE_REQUIRED;
+    assert_int_equal(accepts(h.model, &options, "No call."), 0);
+    assert_int_equal(accepts(h.model, &options, add), 1);
+    assert_int_equal(accepts(h.model, &options, both), 0);
+    options.parallel = 1;
+    assert_int_equal(accepts(h.model, &options, both), 1);
+    assert_int_equal(accepts(h.model, &options, turned), 0);
+    inner.any_order = 1;
+    options.constraint = &inner;
+    assert_int_equal(accepts(h.model, &options, turned), 1);
+    inner.space = POWER_JSON_SPACE_COMPACT;
+    assert_int_equal(accepts(h.model, &options, turned), 0);
+    options.choice = POWER_TOOL_CHOICE_NAMED;
+    options.constraint = NULL;
+    options.name = "stop";
+    assert_int_equal(accepts(h.model, &options, add), 0);
+    options.name = "add";
+    assert_int_equal(accepts(h.model, &options, add), 1);
+    options.name = "subtract";
+    assert_int_equal(power_tools_constraint_open(h.model, &options, &none, &error),
+                     POWER_NOT_FOUND);
+    options.name = "add";
+    options.constraint = &inner;
+    inner.space = (power_json_space)7;
+    assert_int_equal(power_tools_constraint_open(h.model, &options, &none, &error), POWER_INVALID);
+    assert_non_null(strstr(error.message, "space"));
+    inner.space = POWER_JSON_SPACE_BOUNDED;
+    inner.max_nodes = 3;
+    assert_int_equal(power_tools_constraint_open(h.model, &options, &none, &error), POWER_LIMIT);
+    assert_null(none);
+    harness_close(&h);
+}
+
+static void test_format_of_model(void **state) {
+    (void)state;
+    struct harness h;
+    struct harness_options defaults = harness_defaults();
+    power_error error = {0};
+    power_answer_format_info info = {.struct_size = sizeof info};
+    size_t n = 0;
+    bool known = false;
+    harness_open(&h, harness_data("cases/gguf/script-tools.gguf"), &defaults);
+    harness_must(power_model_answer_format(h.model, &info, &error), &error, "format");
+    assert_string_equal(info.calls, "hermes");
+    assert_int_equal(strlen(info.reasoning_open) != 0, strlen(info.reasoning_close) != 0);
+    while (power_answer_formats(n))
+        known = !strcmp(power_answer_formats(n++), info.calls) || known;
+    assert_true(known && n > 1);
+    info.struct_size--;
+    assert_int_equal(power_model_answer_format(h.model, &info, &error), POWER_INVALID);
+    harness_close(&h);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_outlives_model), cmocka_unit_test(test_without_tools),
-        cmocka_unit_test(test_stopped), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_control_tokens_held_back)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_outlives_model),
+                                       cmocka_unit_test(test_without_tools),
+                                       cmocka_unit_test(test_stopped),
+                                       cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_control_tokens_held_back),
+                                       cmocka_unit_test(test_options),
+                                       cmocka_unit_test(test_tools_constraint),
+                                       cmocka_unit_test(test_format_of_model)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
