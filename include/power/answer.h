@@ -112,7 +112,8 @@ typedef struct power_tools_options {
     const char *name;              /* the function of POWER_TOOL_CHOICE_NAMED */
     int parallel;                  /* 1: more than one call is allowed */
     const char *format;            /* as in power_answer_options */
-    /* Of the schemas of arguments, and the budgets; kind is not used. NULL: defaults. */
+    /* Of the schemas of arguments, and the budgets; kind is not used. NULL: defaults. Where the
+     * format knows marks of reasoning, a leading_space of 0 is 16. */
     const power_constraint_options *constraint;
 } power_tools_options;
 POWER_API void power_tools_options_init(power_tools_options *options);

@@ -261,13 +261,15 @@ power_status power_model_answer_format(const power_model *model, power_answer_fo
 
 struct front {
     struct power_answer_format format;
-    struct power_tool_request request;
+    struct power_tool_request request; /* but for what the options say of schemas */
+    const power_constraint_options *options;
     const struct power_vocab *vocab;
 };
 
 static power_status envelope(void *context, struct power_grammar *g, power_expr *out,
                              power_error *error) {
-    const struct front *front = context;
+    struct front *front = context;
+    front->request.schema = power_constraint_schema_options(front->options);
     return power_answer_envelope(g, &front->format, &front->request, front->vocab, out, error);
 }
 
@@ -286,8 +288,6 @@ power_status power_tools_constraint_open(power_model *model, const power_tools_o
                                          power_constraint **out_constraint, power_error *error) {
     static const enum power_tool_choice choices[] = {POWER_TOOLS_AUTO, POWER_TOOLS_REQUIRED,
                                                      POWER_TOOLS_NAMED};
-    static const enum power_whitespace spaces[] = {POWER_WHITESPACE_BOUNDED,
-                                                   POWER_WHITESPACE_COMPACT, POWER_WHITESPACE_FREE};
     power_tools_options o;
     power_constraint_options c;
     struct front front = {0};
@@ -303,17 +303,12 @@ power_status power_tools_constraint_open(power_model *model, const power_tools_o
                                     "constraint options", error);
     if (status == POWER_OK) status = format_of(model, o.format, true, &front.format, error);
     if (status != POWER_OK) return status;
-    if ((unsigned)c.space > POWER_JSON_SPACE_FREE)
-        return power_fail(error, POWER_INVALID, "constraint options: \"space\" is %d",
-                          (int)c.space);
     if (front.format.reasoning && !c.leading_space) c.leading_space = LEADING_SPACE;
     front.vocab = model->vocab;
     front.request = (struct power_tool_request){.tools_json = power_text_of(o.tools_json),
                                                 .choice = choices[o.choice],
                                                 .name = power_text_of(o.name ? o.name : ""),
-                                                .parallel = o.parallel != 0,
-                                                .schema = {.any_order = c.any_order != 0,
-                                                           .whitespace = spaces[c.space],
-                                                           .any_depth = c.any_depth}};
+                                                .parallel = o.parallel != 0};
+    front.options = &c;
     return power_constraint_create(model, &c, envelope, &front, out_constraint, error);
 }

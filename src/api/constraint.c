@@ -98,11 +98,16 @@ struct request {
     const power_constraint_options *options;
 };
 
+struct power_schema_options power_constraint_schema_options(const power_constraint_options *o) {
+    static const enum power_whitespace spaces[] = {POWER_WHITESPACE_BOUNDED,
+                                                   POWER_WHITESPACE_COMPACT, POWER_WHITESPACE_FREE};
+    return (struct power_schema_options){
+        .any_order = o->any_order != 0, .whitespace = spaces[o->space], .any_depth = o->any_depth};
+}
+
 static power_status compile_text(void *context, struct power_grammar *g, power_expr *out,
                                  power_error *error) {
     const struct request *r = context;
-    static const enum power_whitespace spaces[] = {POWER_WHITESPACE_BOUNDED,
-                                                   POWER_WHITESPACE_COMPACT, POWER_WHITESPACE_FREE};
     switch (r->options->kind) {
     case POWER_CONSTRAINT_GRAMMAR:
         return power_gbnf_compile(g, r->text, out, error);
@@ -113,9 +118,7 @@ static power_status compile_text(void *context, struct power_grammar *g, power_e
     case POWER_CONSTRAINT_SCHEMA:
         break;
     }
-    const struct power_schema_options schema = {.any_order = r->options->any_order != 0,
-                                                .whitespace = spaces[r->options->space],
-                                                .any_depth = r->options->any_depth};
+    const struct power_schema_options schema = power_constraint_schema_options(r->options);
     return power_schema_compile(g, r->text, &schema, out, error);
 }
 

@@ -30,11 +30,14 @@ struct power_constraint {
 typedef power_status (*power_constraint_front)(void *context, struct power_grammar *g,
                                                power_expr *out, power_error *error);
 
-/* `options` are checked here. */
+/* `options` are checked here, before the front end is called. */
 power_status power_constraint_create(struct power_model *model,
                                      const power_constraint_options *options,
                                      power_constraint_front front, void *context,
                                      power_constraint **out, power_error *error) POWER_MUST_USE;
+
+/* What options that were checked say of schemas. */
+struct power_schema_options power_constraint_schema_options(const power_constraint_options *o);
 
 /* A matcher for one generation, and a hold on the constraint until it is given back. */
 power_status power_constraint_take(power_constraint *constraint, struct power_matcher **out,
