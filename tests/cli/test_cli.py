@@ -296,10 +296,70 @@ def test_effects():
     mistral = f"{data}/tiny-models/mistral/model.gguf"
     ids = {o: run("tokenize", mistral, "a</s>", *o.split())[1].count("\n") for o in ("", "--plain", "--parse-special")}
     check("--plain and --parse-special", ids["--plain"] == ids[""] - 1 and ids["--parse-special"] < ids[""], ids)
+    check("--top-p 0.0001 leaves the likeliest", run(*hot, "--min-p", "0", "--top-k", "0", "--top-p", "0.0001")[1] == plain)
+    check("... and --top-p 1 does not", run(*hot, "--min-p", "0", "--top-k", "0", "--top-p", "1")[1] != plain)
+    expect("tokenize --detokenize", run("tokenize", text, "--detokenize", "275 276"), 0, "ABCDEF\n")
 
 
+def test_models():
+    """Options of models and of measurements."""
+    words = "channel is only a matter of time"
+    values = [run("perplexity", llama, "-", "--kv", kv, stdin=words)[1] for kv in ("f16", "f32", "q8_0", "f16")]
+    check("--kv", values[0] == values[3] and len(set(values)) == 3, values)
+    mistral = f"{data}/tiny-models/mistral/model.gguf"
+    counts = [json.loads(run("perplexity", mistral, "-", "--json", *o, stdin="a</s>b")[1])["tokens"] for o in ([], ["--parse-special"])]
+    check("perplexity --parse-special", counts[1] < counts[0], counts)
+    far = ["run", llama, "--raw", "a", "--ctx", "100000", "-n", "2", *greedy]
+    check("--beyond-trained", run(*far)[0] == 1 and run(*far, "--beyond-trained")[0] == 0)
+    sizes = [json.loads(run("show", text, "--json", *o)[1])["memory"]["state_bytes"] for o in ([], ["--kv", "f32"], ["--ctx", "512"])]
+    check("show --kv and --ctx", 1.8 < sizes[1] / sizes[0] < 2.2 and 1.8 < sizes[0] / sizes[2] < 2.2, sizes)
+    bench = json.loads(run("bench", text, "--prompt", "9", "--output", "3", "--rounds", "2", "--no-probe", "--threads", "1", "--json")[1])
+    check("bench --prompt, --output, --rounds", (bench["prompt_tokens"], bench["output_tokens"], bench["rounds"], bench["threads"]) == (9, 3, 2, 1), bench)
+    expect("bench beyond its context", run("bench", text, "-p", "9", "-n", "3", "-r", "1", "--no-probe", "--ctx", "8"), 1, "", "8")
+    for value in ("--prompt", "--output", "--rounds"):
+        one_line(f"bench {value} 0", run("bench", text, value, "0"), value)
+    with tempfile.TemporaryDirectory() as cache:
+        for when, kept in (("never", False), ("once", True)):
+            for _ in range(20):  # the program may be done before the digest is, which is then given up
+                got = run("run", text, "say b", "--verify", when, *greedy, env={"XDG_CACHE_HOME": cache})
+                if got[0] or os.path.exists(f"{cache}/power/digests"):
+                    break
+            check(f"--verify {when}", got[0] == 0 and os.path.exists(f"{cache}/power/digests") == kept, got)
+    real = hashlib.sha256(open(text, "rb").read()).hexdigest()
+    expect("--sha256 of the file", run("run", text, "say b", "--sha256", real, "--verify", "always", *greedy), 0, "ABCDEFGHIJ\n")
 
-for test in (test_help, test_usage, test_run, test_constraints, test_stops, test_refusals, test_output, test_others, test_chat, test_terminal, test_interrupt, test_effects):
+
+def test_tools():
+    """Forced calls, by a model that never saw one."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/tools.json", "w") as f:
+            json.dump([{"name": n, "parameters": {"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"],
+                                                  "additionalProperties": False}} for n in ("f", "g")], f)
+        with open(f"{folder}/any.json", "w") as f:
+            f.write("{}")
+        tools = ["run", text, "say b", "--tools", f"{folder}/tools.json"]
+        hermes = [*tools, "--answer-format", "hermes"]
+        line = r'^{"name":"%s","arguments":{"a":(true|false)}}\n'
+        expect("--tool-choice required", run(*hermes, "--tool-choice", "required", "--seed", "4", "--temperature", "3"), 0, re.compile(line % "[fg]" + r"\Z"), "^$")
+        expect("--tool-choice NAME", run(*hermes, "--tool-choice", "g", *greedy), 0, re.compile(line % "g" + r"\Z"), "^$")
+        expect("--tool-choice auto", run(*hermes, *greedy), 0, "ABCDEFGHIJ\n", "^$")
+        expect("an unknown function", run(*hermes, "--tool-choice", "h"), 1, "", 'no tool has the name "h"')
+        expect("--answer-format is missing", run(*tools, "--tool-choice", "f"), 1, "", "chat template has no format")
+        expect("--answer-format is unknown", run(*tools, "--answer-format", "none"), 1, "", "none")
+        answer = json.loads(run(*tools, "--answer-format", "llama3", "--tool-choice", "f", "--json", *greedy)[1])
+        check("--answer-format", "<tool_call>" not in answer["text"] and answer["tool_calls"][0]["name"] == "f", answer)
+        endless = [*hermes, "--tool-choice", "f", "--logit-bias", "257=-100", "-n", "150", *greedy]
+        check("one call", run(*endless)[1].count('"f"') == 1)
+        check("--parallel-calls", run(*endless, "--parallel-calls")[1].count('"f"') == 2)
+        deep = {n: run("run", text, "say b", "--schema", f"{folder}/any.json", "--any-depth", n, "--logit-bias", "91=1000", *greedy)[1].count("[") for n in "123"}
+        check("--any-depth", deep["1"] + 2 == deep["2"] + 1 == deep["3"], deep)
+        for wrong, why in ((["--tool-choice", "f"], "belong to --tools"), (["--tools", "x", "--raw"], "excludes --raw"),
+                           (["--tools", "x", "--parallel-calls"], "belongs to --tool-choice"), (["--any-depth", "2"], "belong to --schema"),
+                           (["--tools", "x", "--tool-choice", "f", "--regex", "a"], "excludes other constraints")):
+            one_line(" ".join(wrong), run("run", text, "x", *wrong), why)
+
+
+for test in (test_help, test_usage, test_run, test_constraints, test_stops, test_refusals, test_output, test_others, test_chat, test_terminal, test_interrupt, test_effects, test_models, test_tools):
     test()
 print(f"{passed} passed, {failed} failed")
 sys.exit(1 if failed or not passed else 0)
