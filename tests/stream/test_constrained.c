@@ -446,6 +446,88 @@ static void what_cannot_be_is_refused(void **state) {
     harness_close(&h);
 }
 
+/* ---- options of a constraint ---- */
+
+static power_constraint_options option(void) {
+    power_constraint_options options;
+    power_constraint_options_init(&options);
+    return options;
+}
+
+static power_status judge(const struct harness *h, const power_constraint_options *options,
+                          const char *language, const char *text, int *out) {
+    power_constraint *constraint = NULL;
+    power_error error = {0};
+    power_status status =
+        power_constraint_open(h->model, language, strlen(language), options, &constraint, &error);
+    if (status == POWER_OK) {
+        status = power_constraint_accepts(constraint, text, strlen(text), out, &error);
+    }
+    power_constraint_close(constraint);
+    return status;
+}
+
+/* Each option turns the verdict on a text that has the other one by default. */
+static void options_change_the_language(void **state) {
+    static const char two[] = "{\"type\":\"object\",\"properties\":{\"a\":{\"const\":1},\"b\":"
+                              "{\"const\":2}},\"additionalProperties\":false}";
+    struct harness h;
+    (void)state;
+    open_script(&h);
+    power_constraint_options order = option(), compact = option(), free = option(),
+                             depth = option(), leading = option();
+    order.any_order = 1;
+    compact.space = POWER_JSON_SPACE_COMPACT;
+    free.space = POWER_JSON_SPACE_FREE;
+    depth.any_depth = 2;
+    leading.leading_space = 2;
+    const struct {
+        const power_constraint_options *options;
+        const char *language, *text;
+        int verdict, by_default;
+    } cases[] = {{&order, two, "{\"b\":2,\"a\":1}", 1, 0},
+                 {&compact, two, "{\"a\": 1}", 0, 1},
+                 {&compact, two, "{\"a\":1,\"b\":2}", 1, 1},
+                 {&free, two, "{\"a\":\t \t\n\t 1}", 1, 0},
+                 {&depth, "{}", "[[[1]]]", 0, 1},
+                 {&depth, "{}", "[[1]]", 1, 1},
+                 {&leading, two, "\n {\"a\":1}", 1, 0},
+                 {&leading, two, "\n  {\"a\":1}", 0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int with = -1, without = -1;
+        assert_int_equal(judge(&h, cases[i].options, cases[i].language, cases[i].text, &with),
+                         POWER_OK);
+        assert_int_equal(judge(&h, NULL, cases[i].language, cases[i].text, &without), POWER_OK);
+        if (with != cases[i].verdict || without != cases[i].by_default)
+            fail_msg("%zu: %s: %d, by default %d", i, cases[i].text, with, without);
+    }
+    harness_close(&h);
+}
+
+static void budgets_are_kept(void **state) {
+    static const char nested[] = "root ::= \"(\" root \")\" | \"x\"";
+    static const char text[] = "((((((((((((((((x))))))))))))))))";
+    struct harness h;
+    (void)state;
+    open_script(&h);
+    power_constraint_options none = option(), nodes, bytes, match, open;
+    none.kind = POWER_CONSTRAINT_GRAMMAR;
+    nodes = bytes = match = open = none;
+    nodes.max_nodes = 3;
+    bytes.max_bytes = 64;
+    match.max_match_bytes = 512;
+    open.max_open = 8;
+    const power_constraint_options *const tight[] = {&nodes, &bytes, &match, &open};
+    int accepts = 0;
+    assert_int_equal(judge(&h, &none, nested, text, &accepts), POWER_OK);
+    assert_int_equal(accepts, 1);
+    for (size_t i = 0; i < sizeof tight / sizeof tight[0]; i++) {
+        power_status status = judge(&h, tight[i], nested, text, &accepts);
+        if (status != POWER_LIMIT) fail_msg("%zu: %s", i, power_status_name(status));
+    }
+    harness_close(&h);
+}
+
 /* In any order: the model goes with the last that holds it. */
 static void closing_in_any_order(void **state) {
     (void)state;
@@ -504,6 +586,8 @@ int main(void) {
                                        cmocka_unit_test(stop_strings_cut_inside_tokens),
                                        cmocka_unit_test(options_out_of_range_are_named),
                                        cmocka_unit_test(what_cannot_be_is_refused),
+                                       cmocka_unit_test(options_change_the_language),
+                                       cmocka_unit_test(budgets_are_kept),
                                        cmocka_unit_test(closing_in_any_order),
                                        cmocka_unit_test(a_cancelled_answer_leaves_all_in_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);

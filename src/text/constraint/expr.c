@@ -23,8 +23,9 @@ power_status power_grammar_create(const power_allocator *allocator,
     power_arena_init(&g->arena, allocator, max_bytes);
     g->space = (struct power_regular_space){.arena = &g->arena};
     if (!POWER_GRAMMAR_ROOM(g, exprs)) {
+        power_status status = power_fail(error, g->status, "%s", g->error.message);
         power_grammar_destroy(g);
-        return power_fail_memory(error, FIRST_ROOM * sizeof *g->exprs, "a grammar");
+        return status;
     }
     g->n_exprs = 1;
     *out = g;
@@ -53,12 +54,21 @@ bool power_grammar_fail(struct power_grammar *g, power_status status, const char
 }
 
 bool power_grammar_no_memory(struct power_grammar *g) {
-    if (g->arena.used_bytes > g->arena.max_bytes / 2) {
-        return power_grammar_fail(g, POWER_LIMIT,
-                                  "the grammar needs more than its limit of %zu bytes",
-                                  g->arena.max_bytes);
-    }
     return power_grammar_fail(g, POWER_NO_MEMORY, "no memory for a grammar");
+}
+
+void *power_grammar_alloc(struct power_grammar *g, size_t count, size_t size) {
+    void *memory = power_arena_alloc(&g->arena, count, size);
+    size_t bytes, rounded, left = g->arena.max_bytes - g->arena.used_bytes;
+    if (memory) return memory;
+    if (power_mul_size(count, size, &bytes) && power_align_size(bytes, 16, &rounded) &&
+        rounded <= left) {
+        power_grammar_no_memory(g);
+    } else {
+        power_grammar_fail(g, POWER_LIMIT, "the grammar needs more than its limit of %zu bytes",
+                           g->arena.max_bytes);
+    }
+    return NULL;
 }
 
 void *power_grammar_room(struct power_grammar *g, void *items, uint32_t *room, uint32_t count,
@@ -69,11 +79,8 @@ void *power_grammar_room(struct power_grammar *g, void *items, uint32_t *room, u
         return items;
     }
     uint32_t more = *room ? *room * 2 : FIRST_ROOM;
-    void *grown = power_arena_alloc(&g->arena, more, size);
-    if (!grown) {
-        power_grammar_no_memory(g);
-        return items;
-    }
+    void *grown = power_grammar_alloc(g, more, size);
+    if (!grown) return items;
     if (count) memcpy(grown, items, (size_t)count * size);
     *room = more;
     return grown;
@@ -138,8 +145,8 @@ static bool add_bytes(struct power_grammar *g, struct power_text text, uint32_t 
     }
     uint32_t length = (uint32_t)text.length, end = g->n_bytes + length;
     if (end > g->bytes_room) {
-        char *grown = power_arena_alloc(&g->arena, (size_t)end * 2, 1);
-        if (!grown) return power_grammar_no_memory(g);
+        char *grown = power_grammar_alloc(g, (size_t)end * 2, 1);
+        if (!grown) return false;
         if (g->n_bytes) memcpy(grown, g->bytes, g->n_bytes);
         g->bytes = grown;
         g->bytes_room = end * 2;
@@ -267,9 +274,8 @@ void power_grammar_define(struct power_grammar *g, power_expr rule, power_expr b
 
 static bool copy_named(struct power_grammar *g, const struct power_members *given,
                        struct power_members *out) {
-    struct power_named_member *named =
-        power_arena_alloc(&g->arena, given->n_named + 1, sizeof *named);
-    if (!named) return power_grammar_no_memory(g);
+    struct power_named_member *named = power_grammar_alloc(g, given->n_named + 1, sizeof *named);
+    if (!named) return false;
     for (size_t i = 0; i < given->n_named; i++) {
         named[i] = given->named[i];
         if (!valid(g, named[i].value) ||
@@ -284,9 +290,8 @@ static bool copy_named(struct power_grammar *g, const struct power_members *give
 /* Classes without a key are left out. */
 static bool copy_classes(struct power_grammar *g, const struct power_members *given,
                          struct power_members *out) {
-    struct power_key_class *classes =
-        power_arena_alloc(&g->arena, given->n_classes + 1, sizeof *classes);
-    if (!classes) return power_grammar_no_memory(g);
+    struct power_key_class *classes = power_grammar_alloc(g, given->n_classes + 1, sizeof *classes);
+    if (!classes) return false;
     out->classes = classes;
     out->n_classes = 0;
     for (size_t i = 0; i < given->n_classes; i++) {
@@ -295,8 +300,8 @@ static bool copy_classes(struct power_grammar *g, const struct power_members *gi
         if (keys->n_states == 0) continue;
         uint32_t regular = add_regular(g, keys, POWER_AS_JSON_CANONICAL);
         if (regular == POWER_NO_INDEX) return false;
-        uint64_t *counts = power_arena_alloc(&g->arena, keys->n_states, sizeof *counts);
-        if (!counts) return power_grammar_no_memory(g);
+        uint64_t *counts = power_grammar_alloc(g, keys->n_states, sizeof *counts);
+        if (!counts) return false;
         power_error error;
         power_status status = power_regular_count(&g->space, keys, counts, &error);
         if (status != POWER_OK) return power_grammar_fail(g, status, "%s", error.message);

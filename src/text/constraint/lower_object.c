@@ -14,8 +14,8 @@ bool power_grammar_spell_key(struct power_grammar *g, struct power_text key,
         return power_grammar_fail(g, POWER_LIMIT, "a key has %zu bytes, limit %u", key.length,
                                   UINT32_MAX / 16);
     }
-    char *text = power_arena_alloc(&g->arena, key.length * 6 + 2, 1);
-    if (!text) return power_grammar_no_memory(g);
+    char *text = power_grammar_alloc(g, key.length * 6 + 2, 1);
+    if (!text) return false;
     static const char prefix[4] = {'\\', 'u', '0', '0'};
     size_t n = 0;
     text[n++] = '"';
@@ -84,10 +84,10 @@ static bool check_distinct(struct power_grammar *g, const struct power_object_ke
 
 static bool lower_keys(struct power_grammar *g, const struct power_members *m,
                        struct power_object *out) {
-    struct power_object_key *keys = power_arena_alloc(&g->arena, m->n_named + 1, sizeof *keys);
-    uint32_t *sorted_of = power_arena_alloc(&g->arena, m->n_named + 1, sizeof *sorted_of);
-    uint32_t *required = power_arena_alloc(&g->arena, m->n_named + 1, sizeof *required);
-    if (!keys || !sorted_of || !required) return power_grammar_no_memory(g);
+    struct power_object_key *keys = power_grammar_alloc(g, m->n_named + 1, sizeof *keys);
+    uint32_t *sorted_of = power_grammar_alloc(g, m->n_named + 1, sizeof *sorted_of);
+    uint32_t *required = power_grammar_alloc(g, m->n_named + 1, sizeof *required);
+    if (!keys || !sorted_of || !required) return false;
     uint32_t n = 0;
     for (size_t i = 0; i < m->n_named; i++) {
         const struct power_named_member *named = &m->named[i];
@@ -116,9 +116,8 @@ bool power_grammar_lower_object(struct power_grammar *g, const struct power_stor
                                 struct power_object *out) {
     const struct power_members *m = &members->given;
     *out = (struct power_object){.any_order = m->any_order, .min = m->min, .max = m->max};
-    struct power_object_class *classes =
-        power_arena_alloc(&g->arena, m->n_classes + 1, sizeof *classes);
-    if (!classes) return power_grammar_no_memory(g);
+    struct power_object_class *classes = power_grammar_alloc(g, m->n_classes + 1, sizeof *classes);
+    if (!classes) return false;
     for (size_t i = 0; i < m->n_classes; i++) {
         if (!g->exprs[m->classes[i].value].productive) continue;
         classes[out->n_classes++] = (struct power_object_class){

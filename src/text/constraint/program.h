@@ -162,6 +162,8 @@ struct power_grammar {
     uint64_t bytes_used[4];    /* bytes that the program may ask for */
 };
 
+/* Memory of the arena, zeroed; NULL after noting whether its limit was met or memory is out. */
+void *power_grammar_alloc(struct power_grammar *g, size_t count, size_t size);
 /* Room for one more item of `size` bytes: the items, grown where need be. After a failure, which is
  * noted, the items as they were. */
 void *power_grammar_room(struct power_grammar *g, void *items, uint32_t *room, uint32_t count,

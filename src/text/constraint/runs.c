@@ -103,11 +103,11 @@ static void label_chains(struct power_program_regular *regular) {
 
 bool power_program_runs(struct power_grammar *g, struct power_program_regular *regular) {
     uint32_t n = regular->language.n_states;
-    regular->run_min = power_arena_alloc(&g->arena, n, 1);
-    regular->run_max = power_arena_alloc(&g->arena, n, 1);
-    regular->uniform = power_arena_alloc(&g->arena, n, sizeof *regular->uniform);
-    regular->label = power_arena_alloc(&g->arena, n, sizeof *regular->label);
-    regular->every = power_arena_alloc(&g->arena, n, sizeof *regular->every);
+    regular->run_min = power_grammar_alloc(g, n, 1);
+    regular->run_max = power_grammar_alloc(g, n, 1);
+    regular->uniform = power_grammar_alloc(g, n, sizeof *regular->uniform);
+    regular->label = power_grammar_alloc(g, n, sizeof *regular->label);
+    regular->every = power_grammar_alloc(g, n, sizeof *regular->every);
     bool *covering = power_alloc(g->allocator, n, sizeof *covering);
     bool done = regular->run_min && regular->run_max && regular->uniform && regular->label &&
                 regular->every && covering;
