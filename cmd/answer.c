@@ -18,8 +18,7 @@ void add_tool_args(struct arg_table *table, struct tool_args *t) {
          &t->tools, 0, 0},
         {ARG_TEXT, "tool-choice", 0, "HOW",
          "auto, required, or a function's name; the last two force a valid call, auto holds calls "
-         "to "
-         "their schemas where a function is \"strict\" (default: auto)",
+         "to their schemas where a function is \"strict\" (default: auto)",
          &t->choice, 0, 0},
         {ARG_FLAG, "parallel-calls", 0, NULL, "a forced answer may hold more than one call",
          &t->parallel, 0, 0},
