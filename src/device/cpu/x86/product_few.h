@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The quantised products of 1 to 4 rows: codes go from memory through registers to the sums.
- * Input: a power_product with packed weights, units of the rows. Output: 64 elements of y a row.
+ * Input: a power_product with a packed layout of its own (no bit planes), units of the rows.
+ * Output: 64 elements of y a row.
  * Threads: any. Bounds: STREAMS whole groups of 16 outputs.
  * Included once by each instruction set's file, after product_unpack.h. Few rows wait for memory,
  * and one stream of loads does not keep it busy: STREAMS groups advance together, a part of a unit

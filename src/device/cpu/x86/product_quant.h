@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The quantised products: units of weights unpacked once, reused over all rows of the call.
+/* The quantised products: units of weights unpacked once, reused over all rows of a pass.
  * Input: a power_product. Output: its y, for the rows and outputs of the call.
  * Threads: any, with a scratch each. Bounds: POWER_PRODUCT_SCRATCH bytes of scratch.
  * Included once by each instruction set's file, after product_tiles.h. */
@@ -33,10 +33,11 @@ struct quant_kernel {
     struct power_quant_form form;
     unpack_fn unpack;
     const struct tiles *tiles;
-    const few_fn *few; /* by rows - 1; NULL for raw rows */
+    const few_fn *few; /* by rows - 1; NULL for raw rows and bit planes */
 };
 
-/* Where isum starts: the codes' offset, taken back. Signed codes of the maddubs path have none. */
+/* A row's part of a unit: codes, scales, and sums of codes or where isum starts (the weights'
+ * offset taken back; signed codes of the maddubs path have none). */
 static void take_row(const struct power_product *p, const struct power_quant_form *form, size_t row,
                      uint32_t unit, uint32_t n, struct xunit *out) {
     const struct power_qrows *x = &p->qx;

@@ -3,8 +3,9 @@
  * Input: units of 16 weight rows each, units of activation rows. Output: the rows' float chains,
  * advanced. Threads: any. Bounds: a row count that is a constant of each instance. Included once by
  * each instruction set's file, after its product_vec header. Exactness: every integer sum is exact
- * whatever its order; the float steps are those of ARITHMETIC, one a block.
- * Two groups of 16 outputs share each load of an activation: with one, loads would be the limit. */
+ * whatever its order; the float steps are those of ARITHMETIC, one a block, or one for 16 weights.
+ * With vectors of 16 outputs two groups share each load of an activation: with one, loads would be
+ * the limit. */
 #ifndef POWER_DEVICE_CPU_X86_PRODUCT_TILES_H
 #define POWER_DEVICE_CPU_X86_PRODUCT_TILES_H
 
