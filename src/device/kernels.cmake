@@ -19,11 +19,9 @@ endif()
 # Vector and attention kernels of x86: one body a kernel, compiled once a path.
 power_sources(cpu/x86/attend.c cpu/x86/vector.c)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set(POWER_AVX2_FLAGS -mavx2 -mfma -mf16c)
-  set(POWER_AVX512_FLAGS ${POWER_AVX2_FLAGS} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
-  power_isa_sources("${POWER_AVX2_FLAGS}" cpu/x86/attend_avx2.c cpu/x86/vector_avx2.c)
-  power_isa_sources("${POWER_AVX512_FLAGS}" cpu/x86/attend_avx512.c cpu/x86/vector_avx512.c)
-  power_isa_sources("${POWER_AVX512_FLAGS};-mavx512vnni" cpu/x86/attend_vnni.c)
+  power_isa_sources("${POWER_AVX2}" cpu/x86/attend_avx2.c cpu/x86/vector_avx2.c)
+  power_isa_sources("${POWER_AVX512}" cpu/x86/attend_avx512.c cpu/x86/vector_avx512.c)
+  power_isa_sources("${POWER_AVX512};-mavx512vnni" cpu/x86/attend_vnni.c)
 endif()
 
 # Arm: the bodies of x86/ over registers of 128 bits; they share layouts and packing.
