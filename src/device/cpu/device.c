@@ -97,10 +97,8 @@ static const struct power_device_ops OPS = {
 };
 
 static const char *path_name(uint32_t features) {
-    if (features & POWER_CPU_AMX_INT8) return "amx-int8";
     if (features & POWER_CPU_AVX512_VNNI) return "avx512-vnni";
     if (features & POWER_CPU_AVX512) return "avx512";
-    if (features & POWER_CPU_AVX_VNNI) return "avx-vnni";
     if (features & POWER_CPU_AVX2) return "avx2";
     if (features & POWER_CPU_I8MM) return "neon-i8mm";
     if (features & POWER_CPU_DOTPROD) return "neon-dotprod";
