@@ -71,6 +71,25 @@ static inline struct power_vocab *open_vocab(const char *path, power_error *erro
     return vocab;
 }
 
+/* The vocabulary of a tokenizer.json; NULL when it is refused. */
+static inline struct power_vocab *vocab_of_json(const char *json, power_error *error) {
+    struct power_source source = {.allocator = &power_default_allocator,
+                                  .container = POWER_CONTAINER_SAFETENSORS,
+                                  .tokenizer_json = power_text_of(json)};
+    struct power_vocab *vocab = NULL;
+    *error = (power_error){0};
+    power_status status = power_vocab_create(&power_default_allocator, &source, &vocab, error);
+    assert_int_equal(status, error->status);
+    return vocab;
+}
+
+static inline struct power_vocab *need_vocab(const char *json) {
+    power_error error;
+    struct power_vocab *vocab = vocab_of_json(json, &error);
+    if (!vocab) fail_msg("%s", error.message);
+    return vocab;
+}
+
 /* Ids of a text; caller frees. */
 static inline uint32_t *encode(const struct power_vocab *vocab, struct power_text text,
                                bool parse_special, bool add_special, size_t *out_count) {
@@ -131,6 +150,20 @@ static inline void print_ids(const char *label, const uint32_t *ids, size_t coun
     for (size_t i = 0; i < count && i < 40; i++)
         print_message(" %u", ids[i]);
     print_message("\n");
+}
+
+/* IDS(1, 2) stands for the last two arguments of expect_ids. */
+#define IDS(...)                                                                                   \
+    (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)
+
+static inline void expect_ids(const struct power_vocab *vocab, const char *text, bool parse,
+                              bool add, const uint32_t *want, size_t n) {
+    size_t count;
+    uint32_t *ids = encode(vocab, power_text_of(text), parse, add, &count);
+    bool equal = count == n && (n == 0 || memcmp(ids, want, n * sizeof *ids) == 0);
+    if (!equal) print_ids(text, ids, count);
+    free(ids);
+    assert_true(equal);
 }
 
 /* The text that ids give back; caller finishes the buffer. */
