@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "power/session.h"
+#include "power/answer.h"
 
 struct memory {
     power_allocator allocator;
@@ -72,6 +72,35 @@ static power_status constrained(power_model *model, power_session *session,
     return status;
 }
 
+/* Tools whose parameters are written without JSON. A schema that was read in part must not do for
+ * the whole: the verdict is looked at, too. */
+static power_status tools(power_model *model, power_error *error) {
+    static const char json[] =
+        "[{\"name\":\"f\",\"parameters\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":"
+        "\"string\",\"enum\":[\"x\",\"\\u0079\"]},\"b\":{\"type\":\"string\",\"pattern\":"
+        "\"^\\u0061$\"},\"c\":{\"type\":\"integer\"}},\"required\":[\"\\u0061\",\"b\"]}}]";
+    static const char whole[] = "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">"
+                                "y</parameter>\n<parameter name=\"b\">a</parameter>\n</invoke>\n"
+                                "</minimax:tool_call>";
+    static const char part[] = "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"b\">a"
+                               "</parameter>\n</invoke>\n</minimax:tool_call>";
+    const char *const texts[] = {whole, part};
+    power_constraint *constraint = NULL;
+    power_tools_options options;
+    power_tools_options_init(&options);
+    options.tools_json = json;
+    options.format = "minimax";
+    options.choice = POWER_TOOL_CHOICE_REQUIRED;
+    power_status status = power_tools_constraint_open(model, &options, &constraint, error);
+    for (int i = 0; status == POWER_OK && i < 2; i++) {
+        int accepts = -1;
+        status = power_constraint_accepts(constraint, texts[i], strlen(texts[i]), &accepts, error);
+        if (status == POWER_OK) assert_int_equal(accepts, i == 0);
+    }
+    power_constraint_close(constraint);
+    return status;
+}
+
 /* Tokenize, fork, generate on both, freely and under a constraint, save. */
 static power_status talk(power_model *model, power_session *session, power_error *error) {
     uint32_t ids[32], deltas = 0;
@@ -90,6 +119,7 @@ static power_status talk(power_model *model, power_session *session, power_error
     if (status == POWER_OK) status = power_session_fork(session, &fork, error);
     if (status == POWER_OK) status = power_generate(fork, &options, NULL, error);
     if (status == POWER_OK) status = constrained(model, fork, options, error);
+    if (status == POWER_OK) status = tools(model, error);
     if (status == POWER_OK) {
         power_status small = power_session_save(fork, NULL, 0, &n_bytes, error);
         if (small != POWER_LIMIT) status = small;

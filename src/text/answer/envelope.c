@@ -400,7 +400,8 @@ power_status power_answer_envelope(struct power_grammar *g,
                   .error = error,
                   .status = POWER_OK};
     struct answer_tools tools;
-    power_arena_init(&e.arena, &power_default_allocator, request->tools_json.length * 64 + 262144);
+    power_arena_init(&e.arena, power_grammar_space(g)->arena->allocator,
+                     request->tools_json.length * 64 + 262144);
     e.status = answer_tools_read(&e.arena, request->tools_json, &tools, error);
     power_expr result = 0;
     if (e.status == POWER_OK) {

@@ -74,7 +74,9 @@ power_status answer_schema_read(struct power_arena *arena, struct power_text tex
             out->other.bytes = power_arena_text(arena, json.value.bytes, json.value.length);
             out->other.length = json.value.length;
         }
-        if (!take_value(&json, &value))
+        if (out->other.length && !out->other.bytes)
+            status = power_fail_memory(error, out->other.length, "a schema");
+        else if (!take_value(&json, &value))
             status = power_json_status(&json);
         else if (place)
             *place = value;
@@ -96,6 +98,17 @@ static bool good(envelope *e, power_status status, const power_error *error) {
     else
         e->status = power_fail(e->error, status, "%s", error->message);
     return false;
+}
+
+/* A reader that failed in a text that was read before: memory is out. Always false. */
+static bool failed(envelope *e, const struct power_json *json, const power_error *error) {
+    (void)good(e, power_json_status(json), error);
+    return false;
+}
+
+static bool no_memory(envelope *e) {
+    power_error error;
+    return good(e, power_fail_memory(&error, e->arena.used_bytes, "a schema"), &error);
 }
 
 /* Texts without the mark, out of `all`. */
@@ -152,7 +165,7 @@ static bool string_of(envelope *e, struct power_text json, struct power_text *ou
     char *bytes = power_arena_alloc(&e->arena, json.length, 1);
     struct power_text inside = {json.bytes + 1, json.length - 2};
     out->bytes = bytes;
-    return bytes && answer_json_decode(inside, bytes, json.length, &out->length);
+    return (bytes || no_memory(e)) && answer_json_decode(inside, bytes, json.length, &out->length);
 }
 
 /* The strings of a list of JSON values, or of one value, as one language. Values of other types are
@@ -162,20 +175,20 @@ static bool values_language(envelope *e, struct power_text list, struct power_re
     struct power_json json;
     size_t n = 0; /* a string takes three bytes of the list, or two alone */
     struct power_regular *parts = power_arena_alloc(&e->arena, list.length / 3 + 1, sizeof *parts);
-    if (!parts) return false;
-    power_json_init(&json, &power_default_allocator, list, "enum", error);
+    if (!parts) return no_memory(e);
+    power_json_init(&json, e->arena.allocator, list, "enum", error);
     enum power_json_event event = power_json_next(&json);
     bool array = event == POWER_JSON_ARRAY, ok = true;
     if (array) event = power_json_next(&json);
     while (ok && event != POWER_JSON_ARRAY_END && event != POWER_JSON_END) {
         if (event == POWER_JSON_STRING)
-            ok = !power_regular_literal(space_of(e), json.value, &parts[n++], error);
+            ok = good(e, power_regular_literal(space_of(e), json.value, &parts[n++], error), error);
         else
-            ok = power_json_skip(&json, event);
+            ok = power_json_skip(&json, event) || failed(e, &json, error);
         if (ok) event = power_json_next(&json);
     }
     power_json_finish(&json);
-    return ok && n && !power_regular_union(space_of(e), parts, n, out, error);
+    return ok && n && good(e, power_regular_union(space_of(e), parts, n, out, error), error);
 }
 
 static bool length_of(struct power_text json, uint32_t missing, uint32_t *out) {
@@ -336,14 +349,18 @@ static power_expr written(envelope *e, const struct answer_schema *root, struct 
     return power_grammar_sequence(e->g, parts, sizeof parts / sizeof parts[0]);
 }
 
-static bool is_required(struct power_text list, struct power_text key) {
+static bool is_required(envelope *e, struct power_text list, struct power_text key) {
     struct power_json json;
+    power_error error = {.offset = POWER_NO_OFFSET};
     bool found = false;
-    power_json_init(&json, &power_default_allocator, list, "required", NULL);
-    if (power_json_next(&json) == POWER_JSON_ARRAY) {
-        while (!found && power_json_next(&json) == POWER_JSON_STRING)
+    if (!list.length) return false;
+    power_json_init(&json, e->arena.allocator, list, "required", &error);
+    enum power_json_event event = power_json_next(&json);
+    if (event == POWER_JSON_ARRAY) {
+        while (!found && (event = power_json_next(&json)) == POWER_JSON_STRING)
             found = power_text_equal(json.value, key);
     }
+    if (event == POWER_JSON_FAIL) (void)failed(e, &json, &error);
     power_json_finish(&json);
     return found;
 }
@@ -377,20 +394,20 @@ static size_t read_parameters(envelope *e, const struct answer_schema *root,
     struct power_json json;
     size_t n = 0;
     power_error error = {.offset = POWER_NO_OFFSET};
-    power_json_init(&json, &power_default_allocator, root->properties, "properties", &error);
-    bool more = power_json_next(&json) == POWER_JSON_OBJECT;
+    power_json_init(&json, e->arena.allocator, root->properties, "properties", &error);
+    enum power_json_event event = power_json_next(&json);
+    bool more = event == POWER_JSON_OBJECT;
     while (more && e->status == POWER_OK && n < e->tool->count) {
-        if (power_json_next(&json) != POWER_JSON_KEY) break;
+        if ((event = power_json_next(&json)) != POWER_JSON_KEY) break;
         struct power_text key = {power_arena_text(&e->arena, json.value.bytes, json.value.length),
                                  json.value.length};
         struct power_text schema;
-        if (!key.bytes || !take_value(&json, &schema)) {
-            (void)answer_fail_tool(e, POWER_INVALID, "its properties are broken");
-            break;
-        }
+        if (!key.bytes && !no_memory(e)) break;
+        if (!take_value(&json, &schema) && !failed(e, &json, &error)) break;
         list[n++] = (struct parameter){key, written(e, root, key, schema),
-                                       is_required(root->required, key)};
+                                       is_required(e, root->required, key)};
     }
+    if (event == POWER_JSON_FAIL && root->properties.length) (void)failed(e, &json, &error);
     power_json_finish(&json);
     return n;
 }
@@ -398,16 +415,19 @@ static size_t read_parameters(envelope *e, const struct answer_schema *root,
 /* Every required name has to be a property: nothing else can be written. */
 static bool all_required(envelope *e, const struct answer_schema *root) {
     struct power_json json;
+    power_error error = {.offset = POWER_NO_OFFSET};
     bool ok = true;
     if (!root->required.length) return true;
-    power_json_init(&json, &power_default_allocator, root->required, "required", NULL);
+    power_json_init(&json, e->arena.allocator, root->required, "required", &error);
     enum power_json_event event = power_json_next(&json);
-    while (ok && event == POWER_JSON_ARRAY && power_json_next(&json) == POWER_JSON_STRING) {
+    bool array = event == POWER_JSON_ARRAY;
+    while (array && ok && (event = power_json_next(&json)) == POWER_JSON_STRING) {
         bool found = false;
         for (size_t i = 0; i < e->tool->count; i++)
             found = found || power_text_equal(e->tool->list[i].key, json.value);
         ok = found;
     }
+    if (event == POWER_JSON_FAIL) ok = failed(e, &json, &error);
     power_json_finish(&json);
     return ok;
 }
