@@ -78,20 +78,13 @@ static bool encode_bytes(struct power_encode_work *work, const struct power_view
     return power_split(vocab->stages, normal.text, power_bpe_piece, work);
 }
 
-static size_t char_before(struct power_text text, size_t at) {
-    do {
-        at--;
-    } while (at > 0 && ((unsigned char)text.bytes[at] & 0xC0) == 0x80);
-    return at;
-}
-
 static bool word_at(struct power_text text, size_t at) {
     size_t length;
     return at < text.length && power_is_word(power_utf8_get(text, at, &length, NULL));
 }
 
 static bool stands_alone(struct power_text text, size_t at, size_t end) {
-    return !(at > 0 && word_at(text, char_before(text, at))) && !word_at(text, end);
+    return !(at > 0 && word_at(text, power_utf8_before(text, at))) && !word_at(text, end);
 }
 
 /* Specials of a set in a view, and what is between them. */
@@ -122,8 +115,8 @@ static bool cut_at_specials(struct power_encode_work *work, const struct cutter 
         }
         size_t end = at, next = at + s->spelling.length;
         while (s->lstrip && end > rest &&
-               (power_char_at(text, char_before(text, end)).class & POWER_CLASS_SPACE))
-            end = char_before(text, end);
+               (power_char_at(text, power_utf8_before(text, end)).class & POWER_CLASS_SPACE))
+            end = power_utf8_before(text, end);
         while (s->rstrip && (power_char_at(text, next).class & POWER_CLASS_SPACE))
             next += power_char_at(text, next).length;
         if (!cut_between(work, c, rest, end)) return false;

@@ -75,10 +75,7 @@ static bool is_word(struct power_char c) {
 
 static struct power_char before(struct power_text text, size_t at) {
     if (at == 0) return (struct power_char){0};
-    do {
-        at--;
-    } while (at > 0 && ((unsigned char)text.bytes[at] & 0xC0) == 0x80);
-    return power_char_at(text, at);
+    return power_char_at(text, power_utf8_before(text, at));
 }
 
 static size_t dashes(struct power_text text, size_t at) {

@@ -312,9 +312,7 @@ static bool split_white(struct jinja_render *r, struct power_text self, int64_t 
                !power_jinja_is_space(power_utf8_get(self, at, &length, NULL)))
             at += length;
         while (right && at > 0) {
-            size_t before = at - 1;
-            while (before > 0 && ((unsigned char)self.bytes[before] & 0xC0) == 0x80)
-                before--;
+            size_t before = power_utf8_before(self, at);
             if (power_jinja_is_space(power_utf8_get(self, before, &length, NULL))) break;
             at = before;
         }

@@ -142,9 +142,7 @@ static bool final_sigma(struct power_text text, size_t at) {
     size_t length, before = at;
     bool letter = false;
     while (before > 0 && !letter) {
-        do {
-            before--;
-        } while (before > 0 && ((unsigned char)text.bytes[before] & 0xC0) == 0x80);
+        before = power_utf8_before(text, before);
         uint32_t code = power_utf8_get(text, before, &length, NULL);
         if (ignorable(code)) continue;
         letter = cased_letter(code);
@@ -224,9 +222,7 @@ struct power_text power_jinja_strip(struct power_text text, const struct power_t
     while ((ends & 1) && from < to && strips(chars, power_utf8_get(text, from, &length, NULL)))
         from += length;
     while ((ends & 2) && to > from) {
-        size_t at = to - 1;
-        while (at > from && ((unsigned char)text.bytes[at] & 0xC0) == 0x80)
-            at--;
+        size_t at = power_utf8_before(text, to);
         if (!strips(chars, power_utf8_get(text, at, &length, NULL))) break;
         to = at;
     }

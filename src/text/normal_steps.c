@@ -183,9 +183,7 @@ static bool strip(struct power_encode_work *work, const struct power_normal_step
     while (step->left && (n = space_at(in->text, start, true)) > 0)
         start += n;
     while (step->right && end > start) {
-        size_t last = end - 1;
-        while (last > start && ((unsigned char)in->text.bytes[last] & 0xC0) == 0x80)
-            last--;
+        size_t last = power_utf8_before(in->text, end);
         if (!space_at(in->text, last, true)) break;
         end = last;
     }

@@ -33,6 +33,13 @@ uint32_t power_utf8_get(struct power_text text, size_t at, size_t *out_length, b
     return code;
 }
 
+size_t power_utf8_before(struct power_text text, size_t at) {
+    do {
+        at--;
+    } while (at > 0 && ((unsigned char)text.bytes[at] & 0xC0) == 0x80);
+    return at;
+}
+
 size_t power_utf8_put(uint32_t code, char out[4]) {
     if (code < 0x80) {
         out[0] = (char)code;

@@ -13,6 +13,8 @@
  * give POWER_UTF8_BROKEN and the length of the maximal subpart (the WHATWG rule), at least 1.
  * *out_cut (may be NULL): the text ends inside what could still become valid. */
 uint32_t power_utf8_get(struct power_text text, size_t at, size_t *out_length, bool *out_cut);
+/* The offset of the code point that ends at `at`, which is not 0, in a valid text. */
+size_t power_utf8_before(struct power_text text, size_t at);
 /* Writes 1 to 4 bytes, returns how many. `code` is a valid scalar value. */
 size_t power_utf8_put(uint32_t code, char out[4]);
 /* Offset of the first broken byte, or the length. */
