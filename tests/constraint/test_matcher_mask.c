@@ -113,13 +113,14 @@ static void walk(struct power_grammar *g, const struct power_token_trie *trie,
     struct power_match match = power_matcher_start(m), kept = power_matcher_start(m);
     power_error error;
     for (int i = 0; i < steps; i++) {
-        if (power_matcher_must_end(m, match)) {
-            power_matcher_release(m, match);
-            match = power_matcher_start(m);
-        }
         check_every_token(m, match, vocab);
         uint32_t id = random_token(m, match, &seed);
         assert_int_equal(power_matcher_accept(m, &match, id, &error), POWER_OK);
+        if (power_vocab_is_end(vocab, id)) {
+            assert_true(power_matcher_can_end(m, match));
+            power_matcher_release(m, match);
+            match = power_matcher_start(m);
+        }
         if (random_below(&seed, 5) == 0) {
             power_matcher_release(m, kept);
             kept = power_matcher_fork(m, match);

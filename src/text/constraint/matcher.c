@@ -112,10 +112,6 @@ bool power_matcher_can_end(const struct power_matcher *matcher, struct power_mat
     return matcher->states[match.state].flags & POWER_STATE_END;
 }
 
-bool power_matcher_must_end(const struct power_matcher *matcher, struct power_match match) {
-    return power_matcher_can_end(matcher, match) && matcher->states[match.state].n_items == 0;
-}
-
 /* ---- masks ---- */
 
 power_status power_matcher_mask(struct power_matcher *matcher, struct power_match match,

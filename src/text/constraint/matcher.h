@@ -69,8 +69,6 @@ power_status power_matcher_accept(struct power_matcher *matcher, struct power_ma
 power_status power_matcher_accept_bytes(struct power_matcher *matcher, struct power_match *match,
                                         struct power_text bytes, power_error *error) POWER_MUST_USE;
 bool power_matcher_can_end(const struct power_matcher *matcher, struct power_match match);
-/* True when nothing but the end can follow. */
-bool power_matcher_must_end(const struct power_matcher *matcher, struct power_match match);
 
 /* Whether `text` as a whole is in the language (tests and checks of finished answers). */
 power_status power_matcher_accepts(struct power_matcher *matcher, struct power_text text,
