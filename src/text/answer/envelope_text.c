@@ -54,9 +54,7 @@ static size_t value_start(const struct power_json *json) {
 static bool take_value(struct power_json *json, struct power_text *out) {
     size_t start = value_start(json);
     if (!power_json_skip(json, power_json_next(json))) return false;
-    *out = (struct power_text){json->text.bytes + start, json->at - start};
-    while (out->length && answer_is_space((unsigned char)out->bytes[out->length - 1]))
-        out->length--;
+    *out = answer_trimmed((struct power_text){json->text.bytes + start, json->at - start});
     return true;
 }
 

@@ -370,9 +370,7 @@ bool power_answer_reasoning_is_open(const struct power_answer_format *format,
     const struct power_answer_reasoning *r = format->reasoning;
     if (!r) return false;
     if (r->starts_open) return true;
-    while (prompt.length && answer_is_space((unsigned char)prompt.bytes[prompt.length - 1]))
-        prompt.length--;
-    return ends_with(prompt, r->open);
+    return ends_with(answer_trimmed(prompt), r->open);
 }
 
 bool power_answer_is_mark(const struct power_answer_format *format, struct power_text text) {

@@ -354,8 +354,30 @@ void answer_begin_header(answer_parser *p);
 void answer_begin_harmony(answer_parser *p);
 void answer_header_is_text(answer_parser *p);
 
+/* Kinds of the levels that are open, one bit each: 1 is an object. */
+static inline void answer_level_set(unsigned char *objects, uint32_t level, bool object) {
+    unsigned char bit = (unsigned char)(1u << (level % 8)), *at = &objects[level / 8];
+    *at = (unsigned char)(object ? *at | bit : *at & ~bit);
+}
+static inline bool answer_level_is_object(const unsigned char *objects, uint32_t level) {
+    return objects[level / 8] >> (level % 8) & 1;
+}
 static inline bool answer_is_space(unsigned char c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+/* Without the white space at its end. */
+static inline struct power_text answer_trimmed(struct power_text text) {
+    while (text.length && answer_is_space((unsigned char)text.bytes[text.length - 1]))
+        text.length--;
+    return text;
+}
+/* Without the white space before it. */
+static inline struct power_text answer_from_first(struct power_text text) {
+    while (text.length && answer_is_space((unsigned char)*text.bytes)) {
+        text.bytes++;
+        text.length--;
+    }
+    return text;
 }
 static inline bool answer_has(const char *text) {
     return text && text[0];

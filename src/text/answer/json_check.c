@@ -51,8 +51,7 @@ bool answer_json_value_ended(const struct answer_json *json) {
 }
 
 static bool in_object(const struct answer_json *json) {
-    uint32_t level = json->depth - 1;
-    return json->objects[level / 8] >> (level % 8) & 1;
+    return answer_level_is_object(json->objects, json->depth - 1);
 }
 
 static enum answer_json_step ended(struct answer_json *json) {
@@ -62,10 +61,7 @@ static enum answer_json_step ended(struct answer_json *json) {
 
 static enum answer_json_step open_level(struct answer_json *json, bool object) {
     if (json->depth >= ANSWER_DEPTH) return ANSWER_JSON_BAD;
-    unsigned char bit = (unsigned char)(1u << (json->depth % 8));
-    unsigned char *at = &json->objects[json->depth / 8];
-    *at = (unsigned char)(object ? *at | bit : *at & ~bit);
-    json->depth++;
+    answer_level_set(json->objects, json->depth++, object);
     json->state = object ? KEY_OR_END : VALUE_OR_END;
     return ANSWER_JSON_MORE;
 }
@@ -175,8 +171,7 @@ enum answer_json_step answer_json_feed(struct answer_json *json, unsigned char c
 bool answer_json_whole(struct power_text text) {
     struct answer_json json;
     answer_json_begin(&json);
-    while (text.length && answer_is_space((unsigned char)text.bytes[text.length - 1]))
-        text.length--;
+    text = answer_trimmed(text);
     for (size_t i = 0; i < text.length; i++) {
         enum answer_json_step step = answer_json_feed(&json, (unsigned char)text.bytes[i]);
         if (step == ANSWER_JSON_BAD) return false;

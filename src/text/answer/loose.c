@@ -43,8 +43,7 @@ void answer_list_point(answer_parser *p) {
 }
 
 static bool in_object(const struct answer_loose *l) {
-    uint32_t level = l->depth - 1;
-    return !l->depth || (l->objects[level / 8] >> (level % 8) & 1);
+    return !l->depth || answer_level_is_object(l->objects, l->depth - 1);
 }
 
 static enum answer_step to(answer_parser *p, unsigned char state) {
@@ -55,10 +54,7 @@ static enum answer_step to(answer_parser *p, unsigned char state) {
 static enum answer_step open_level(answer_parser *p, bool object) {
     struct answer_loose *l = &p->loose;
     if (l->depth >= ANSWER_DEPTH) return ANSWER_BAD;
-    unsigned char bit = (unsigned char)(1u << (l->depth % 8));
-    unsigned char *at = &l->objects[l->depth / 8];
-    *at = (unsigned char)(object ? *at | bit : *at & ~bit);
-    l->depth++;
+    answer_level_set(l->objects, l->depth++, object);
     l->first = true;
     put(p, object ? "{" : "[");
     return to(p, object ? KEY_START : VALUE);
@@ -255,9 +251,7 @@ static struct power_text literal_of(struct power_text text) {
 /* Numbers and literals; in Gemma's way other bare words are strings that lost their quotes. */
 static bool end_bare(answer_parser *p) {
     struct power_text text = {p->pending.bytes, p->pending.length};
-    while (text.length && answer_is_space((unsigned char)text.bytes[text.length - 1]))
-        text.length--;
-    text = literal_of(text);
+    text = literal_of(answer_trimmed(text));
     if (answer_json_whole(text))
         answer_emit(p, POWER_ANSWER_ARGUMENTS, text.bytes, text.length);
     else if (gemma(p))

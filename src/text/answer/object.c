@@ -85,11 +85,7 @@ static bool end_quoted(answer_parser *p) {
     if (!answer_json_decode((struct power_text){p->pending.bytes, n}, p->pending.bytes, n, &n))
         return false;
     p->pending.length = n;
-    struct power_text text = {p->pending.bytes, n};
-    while (text.length && answer_is_space((unsigned char)*text.bytes)) {
-        text.bytes++;
-        text.length--;
-    }
+    struct power_text text = answer_from_first((struct power_text){p->pending.bytes, n});
     if (!text.length) return answer_append(p, &p->pending, "{}", 2);
     return *text.bytes == '{' && answer_json_whole(text);
 }

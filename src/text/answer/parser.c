@@ -141,11 +141,7 @@ static void open_mark(answer_parser *p, enum answer_action action, const char *m
         answer_to_reasoning(p);
         return;
     }
-    if (action == ANSWER_DO_REASON_END) {
-        after_reasoning(p);
-        return;
-    }
-    if (action == ANSWER_DO_MESSAGE_END) {
+    if (action == ANSWER_DO_REASON_END || action == ANSWER_DO_MESSAGE_END) {
         after_reasoning(p);
         return;
     }

@@ -146,13 +146,7 @@ static void emit_whole(answer_parser *p) {
 /* JSON where it is a value of a declared type, else a string. */
 static void end_value(answer_parser *p) {
     struct power_text text = {p->pending.bytes, p->pending.length};
-    while (text.length && answer_is_space((unsigned char)*text.bytes)) {
-        text.bytes++;
-        text.length--;
-    }
-    while (text.length && answer_is_space((unsigned char)text.bytes[text.length - 1]))
-        text.length--;
-    text = literal_of(text, p->value_types);
+    text = literal_of(answer_trimmed(answer_from_first(text)), p->value_types);
     bool fits = text.length && (!p->value_types || (p->value_types & type_of(*text.bytes)));
     if (fits && answer_json_whole(text))
         answer_emit(p, POWER_ANSWER_ARGUMENTS, text.bytes, text.length);
