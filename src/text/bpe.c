@@ -42,8 +42,9 @@ static struct power_merge *find_slot(const struct power_vocab *vocab, uint32_t l
     }
 }
 
-bool power_merges_add(struct power_vocab *vocab, uint32_t left, uint32_t right, uint32_t rank,
-                      uint32_t product) {
+/* False when the same pair is there already: the first rank stays. */
+static bool merges_add(struct power_vocab *vocab, uint32_t left, uint32_t right, uint32_t rank,
+                       uint32_t product) {
     struct power_merge *m = find_slot(vocab, left, right);
     if (m->left != POWER_NO_TOKEN) return false;
     *m = (struct power_merge){left, right, rank, product};
@@ -68,7 +69,7 @@ power_status power_merges_add_texts(struct power_vocab *vocab, struct power_text
                           power_quote(right.bytes, right.length).text);
     /* Of equal pairs the first counts in GGUF, the last in tokenizer.json, as published readers
      * have it. */
-    if (!power_merges_add(vocab, a, b, rank, product) && vocab->piped)
+    if (!merges_add(vocab, a, b, rank, product) && vocab->piped)
         find_slot(vocab, a, b)->rank = rank;
     return POWER_OK;
 }

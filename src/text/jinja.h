@@ -88,10 +88,9 @@ struct jinja_dict {
 /* What an undefined value remembers. */
 struct jinja_hole {
     struct power_text name;
-    const char *owner;    /* type of the object that lacks it, NULL for a variable */
-    const char *owner_id; /* how messages call the owner, e.g. "dict object" */
-    bool unsafe;          /* the sandbox refuses it: a security error when used */
-    bool parameter;       /* a macro's argument that was not given */
+    const char *owner; /* type of the object that lacks it, NULL for a variable */
+    bool unsafe;       /* the sandbox refuses it: a security error when used */
+    bool parameter;    /* a macro's argument that was not given */
 };
 
 enum jinja_object_kind {
@@ -292,12 +291,9 @@ struct jinja_node *power_jinja_expression(struct jinja_compiler *c, bool with_co
 /* `a, b` or `a`. `until`: a name that ends it (in, recursive) or NULL. */
 struct jinja_node *power_jinja_tuple(struct jinja_compiler *c, bool with_condition,
                                      const char *until);
-struct jinja_node *power_jinja_target(struct jinja_compiler *c, bool with_namespace,
-                                      const char *until);
 /* `| f | g(x)` behind `input` (NULL in a filter block). */
 struct jinja_node *power_jinja_filters(struct jinja_compiler *c, struct jinja_node *input,
                                        bool first_without_pipe);
-struct jinja_node *power_jinja_call_suffix(struct jinja_compiler *c, struct jinja_node *callee);
 
 struct power_template {
     const power_allocator *allocator;
@@ -503,8 +499,6 @@ bool power_jinja_call_macro(struct jinja_render *r, struct jinja_object *macro,
                             const struct jinja_args *args, struct jinja_value *out);
 bool power_jinja_call_loop(struct jinja_render *r, struct jinja_loop *loop,
                            const struct jinja_args *args, struct jinja_value *out);
-bool power_jinja_bind(struct jinja_render *r, struct jinja_frame *frame, struct power_text name,
-                      struct jinja_value v);
 const struct jinja_value *power_jinja_lookup(const struct jinja_render *r, struct power_text name);
 
 /* jinja_call.c */
@@ -530,19 +524,22 @@ int power_jinja_method_find(struct jinja_value self, struct power_text name, boo
 bool power_jinja_method(struct jinja_render *r, struct jinja_value self, int id,
                         const struct jinja_args *args, struct jinja_value *out);
 
-/* jinja_format.c */
+/* jinja_percent.c */
 /* `lone`: the argument is no tuple; a mapping need not be used then. */
 bool power_jinja_percent(struct jinja_render *r, struct power_text format,
                          const struct jinja_args *args, bool lone, struct jinja_value *out);
+/* jinja_strformat.c */
 /* `mapping`: named fields are its keys, instead of arguments; or NULL. */
 bool power_jinja_str_format(struct jinja_render *r, struct jinja_value format,
                             const struct jinja_args *args, const struct jinja_dict *mapping,
                             struct jinja_value *out);
+
 /* jinja_attributes.c */
 bool power_jinja_data_attribute(struct jinja_render *r, struct jinja_value v,
                                 struct power_text name, struct jinja_value *out, bool *found);
 bool power_jinja_number_method(struct jinja_render *r, struct jinja_value self, const char *name,
                                const struct jinja_args *args, struct jinja_value *out);
+
 /* jinja_date.c */
 bool power_jinja_strftime(struct jinja_render *r, struct power_text format,
                           struct jinja_value *out);
@@ -556,10 +553,10 @@ enum jinja_case { CASE_UPPER, CASE_LOWER, CASE_TITLE, CASE_CAPITALIZE, CASE_SWAP
 const uint16_t *power_jinja_special_case(uint32_t code, enum jinja_case how);
 bool power_jinja_case(struct jinja_render *r, struct power_text text, enum jinja_case how,
                       struct jinja_value *out);
-bool power_jinja_is_space(uint32_t code);
+bool power_jinja_is_space(uint32_t code);     /* str.isspace */
 bool power_jinja_is_printable(uint32_t code); /* str.isprintable */
 /* Whether a name may begin with it, or have it. */
-bool power_jinja_is_name_part(uint32_t code, bool first); /* str.isspace */
+bool power_jinja_is_name_part(uint32_t code, bool first);
 /* chars: MISSING or NONE for white space. ends: 1 left, 2 right, 3 both. */
 struct power_text power_jinja_strip(struct power_text text, const struct power_text *chars,
                                     int ends);

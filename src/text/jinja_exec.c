@@ -19,8 +19,8 @@ static struct jinja_frame *push_frame(struct jinja_render *r, struct jinja_frame
     return frame;
 }
 
-bool power_jinja_bind(struct jinja_render *r, struct jinja_frame *frame, struct power_text name,
-                      struct jinja_value v) {
+static bool bind(struct jinja_render *r, struct jinja_frame *frame, struct power_text name,
+                 struct jinja_value v) {
     for (uint32_t i = 0; i < frame->count; i++) {
         if (!power_text_equal(frame->bindings[i].name, name)) continue;
         frame->bindings[i].value = v;
@@ -57,7 +57,7 @@ bool power_jinja_hide(struct jinja_render *r, const struct jinja_node *hidden) {
     for (; hidden; hidden = hidden->next) {
         struct jinja_value v;
         if (!power_jinja_undefined(r, hidden->text, NULL, false, &v) ||
-            !power_jinja_bind(r, r->frame, hidden->text, v))
+            !bind(r, r->frame, hidden->text, v))
             return false;
         r->frame->bindings[r->frame->count - 1].hidden = true;
     }
@@ -89,7 +89,7 @@ static bool unpack(struct jinja_render *r, const struct jinja_node *target, stru
 }
 
 static bool assign(struct jinja_render *r, const struct jinja_node *target, struct jinja_value v) {
-    if (target->kind == NODE_NAME) return power_jinja_bind(r, r->frame, target->text, v);
+    if (target->kind == NODE_NAME) return bind(r, r->frame, target->text, v);
     if (target->kind == NODE_TUPLE) return unpack(r, target, v);
     const struct jinja_value *owner = power_jinja_lookup(r, target->text2);
     if (!owner || owner->type != JINJA_OBJECT || owner->as.object->kind != JINJA_NAMESPACE) {
@@ -179,7 +179,7 @@ static bool run_turn(struct jinja_render *r, const struct jinja_node *node,
         r->frame = frame;
     }
     frame->count = 0;
-    if (!power_jinja_bind(r, frame, POWER_TEXT("loop"), power_jinja_of_object(loop)) ||
+    if (!bind(r, frame, POWER_TEXT("loop"), power_jinja_of_object(loop)) ||
         !power_jinja_hide(r, node->hidden) || !assign(r, node->a, item))
         return false;
     return power_jinja_exec(r, node->list);
@@ -297,7 +297,7 @@ static bool bind_parameters(struct jinja_render *r, const struct jinja_object *m
             v = *named;
         else if (!missing_parameter(r, p, &v))
             return false;
-        if (!power_jinja_bind(r, r->frame, p->text, v)) return false;
+        if (!bind(r, r->frame, p->text, v)) return false;
     }
     *out_used = i;
     return true;
@@ -330,7 +330,7 @@ static bool bind_rest(struct jinja_render *r, const struct jinja_object *macro,
         if (is_parameter(node, name)) continue;
         if (node->caller && power_text_equal(name, POWER_TEXT("caller"))) {
             has_caller = true;
-            if (!power_jinja_bind(r, r->frame, name, args->keywords[i].value)) return false;
+            if (!bind(r, r->frame, name, args->keywords[i].value)) return false;
             continue;
         }
         if (!node->kwargs) return takes_no(r, macro, name);
@@ -340,12 +340,12 @@ static bool bind_rest(struct jinja_render *r, const struct jinja_object *macro,
     struct jinja_value none;
     if (node->caller && !has_caller && !is_parameter(node, POWER_TEXT("caller")) &&
         (!power_jinja_undefined(r, POWER_TEXT("caller"), NULL, false, &none) ||
-         !power_jinja_bind(r, r->frame, POWER_TEXT("caller"), none)))
+         !bind(r, r->frame, POWER_TEXT("caller"), none)))
         return false;
     struct jinja_value dict = {.type = JINJA_DICT, .as.dict = named};
     return (!node->varargs ||
-            power_jinja_bind(r, r->frame, POWER_TEXT("varargs"), power_jinja_of_list(rest))) &&
-           (!node->kwargs || power_jinja_bind(r, r->frame, POWER_TEXT("kwargs"), dict));
+            bind(r, r->frame, POWER_TEXT("varargs"), power_jinja_of_list(rest))) &&
+           (!node->kwargs || bind(r, r->frame, POWER_TEXT("kwargs"), dict));
 }
 
 bool power_jinja_call_macro(struct jinja_render *r, struct jinja_object *macro,
@@ -461,7 +461,7 @@ static bool exec_set(struct jinja_render *r, const struct jinja_node *node) {
 
 static bool exec_macro(struct jinja_render *r, const struct jinja_node *node) {
     struct jinja_value macro;
-    return make_macro(r, node, &macro) && power_jinja_bind(r, r->frame, node->text, macro);
+    return make_macro(r, node, &macro) && bind(r, r->frame, node->text, macro);
 }
 
 static bool exec_node(struct jinja_render *r, const struct jinja_node *node) {

@@ -303,7 +303,7 @@ static bool argument_fits(struct jinja_compiler *c, const struct jinja_node *nod
     return true;
 }
 
-struct jinja_node *power_jinja_call_suffix(struct jinja_compiler *c, struct jinja_node *callee) {
+static struct jinja_node *call_suffix(struct jinja_compiler *c, struct jinja_node *callee) {
     struct jinja_node *node = power_jinja_node(c, NODE_CALL, power_jinja_peek(c));
     if (!node || !power_jinja_expect_op(c, "(")) return NULL;
     node->a = callee;
@@ -324,7 +324,7 @@ static struct jinja_node *postfix(struct jinja_compiler *c, struct jinja_node *n
         if (power_jinja_is_op(c, ".") || power_jinja_is_op(c, "["))
             node = access(c, node);
         else if (power_jinja_is_op(c, "("))
-            node = power_jinja_call_suffix(c, node);
+            node = call_suffix(c, node);
         else
             break;
     }
@@ -371,7 +371,7 @@ struct jinja_node *power_jinja_filters(struct jinja_compiler *c, struct jinja_no
         if (!filter || !dotted_name(c, &filter->text) || !resolve(c, filter)) return NULL;
         filter->a = node;
         if (power_jinja_is_op(c, "(")) {
-            struct jinja_node *call = power_jinja_call_suffix(c, NULL);
+            struct jinja_node *call = call_suffix(c, NULL);
             if (!call) return NULL;
             filter->list = call->list;
         }
@@ -398,7 +398,7 @@ static struct jinja_node *test(struct jinja_compiler *c, struct jinja_node *inpu
     if (!node || !dotted_name(c, &node->text) || !resolve(c, node)) return NULL;
     node->a = input;
     if (power_jinja_is_op(c, "(")) {
-        struct jinja_node *call = power_jinja_call_suffix(c, NULL);
+        struct jinja_node *call = call_suffix(c, NULL);
         if (!call) return NULL;
         node->list = call->list;
     } else if (starts_argument(c)) {
@@ -426,7 +426,7 @@ static struct jinja_node *filtered(struct jinja_compiler *c, struct jinja_node *
         else if (power_jinja_is_name(c, "is"))
             node = test(c, node);
         else if (power_jinja_is_op(c, "("))
-            node = power_jinja_call_suffix(c, node);
+            node = call_suffix(c, node);
         else
             break;
     }

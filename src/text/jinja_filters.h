@@ -48,10 +48,5 @@ POWER_JINJA_PAGE_FILTERS(POWER_JINJA_DECLARE)
 
 /* Text as float() takes it; false when it is no number. */
 bool power_jinja_float_of_text(struct power_text text, double *out);
-/* Of a decimal digit of any script, else -1. */
-int power_jinja_digit_value(uint32_t code);
-/* a.b.0: looked up part by part; MISSING or NONE as `attribute` gives the value itself. */
-bool power_jinja_dotted(struct jinja_render *r, struct jinja_value v, struct jinja_value attribute,
-                        const struct jinja_value *fallback, struct jinja_value *out);
 
 #endif

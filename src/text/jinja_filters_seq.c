@@ -15,8 +15,8 @@ static bool given_true(struct jinja_value v) {
     return v.type != JINJA_MISSING && power_jinja_truth(v);
 }
 
-bool power_jinja_dotted(struct jinja_render *r, struct jinja_value v, struct jinja_value attribute,
-                        const struct jinja_value *fallback, struct jinja_value *out) {
+static bool dotted(struct jinja_render *r, struct jinja_value v, struct jinja_value attribute,
+                   const struct jinja_value *fallback, struct jinja_value *out) {
     *out = v;
     if (attribute.type == JINJA_MISSING || attribute.type == JINJA_NONE) return true;
     if (attribute.type != JINJA_TEXT) return power_jinja_get_item(r, v, attribute, out);
@@ -151,8 +151,7 @@ bool power_jinja_filter_join(struct jinja_render *r, const struct jinja_args *ar
     bool ok = true;
     for (size_t i = 0; ok && i < list->count; i++)
         ok = (i == 0 || power_jinja_put(r, &buffer, power_jinja_text(given[1]))) &&
-             power_jinja_dotted(r, list->items[i], given[2], NULL, &item) &&
-             power_jinja_str(r, item, &buffer);
+             dotted(r, list->items[i], given[2], NULL, &item) && power_jinja_str(r, item, &buffer);
     return power_jinja_finish_text(r, &buffer, ok, out);
 }
 
@@ -184,7 +183,7 @@ bool power_jinja_filter_sum(struct jinja_render *r, const struct jinja_args *arg
     if (out->type == JINJA_TEXT)
         return power_jinja_raise(r, POWER_INVALID, "sum() can't sum strings");
     for (size_t i = 0; i < list->count; i++) {
-        if (!power_jinja_dotted(r, list->items[i], given[1], NULL, &item) ||
+        if (!dotted(r, list->items[i], given[1], NULL, &item) ||
             !power_jinja_binary(r, OP_ADD, *out, item, out))
             return false;
     }
@@ -239,16 +238,14 @@ static bool sort_key(struct jinja_render *r, struct jinja_value item, struct jin
                      struct jinja_value *out) {
     bool many = attribute.type == JINJA_TEXT && memchr(attribute.as.text, ',', attribute.length);
     if (!many)
-        return power_jinja_dotted(r, item, attribute, fallback, out) &&
-               fold(r, *out, case_sensitive, out);
+        return dotted(r, item, attribute, fallback, out) && fold(r, *out, case_sensitive, out);
     struct jinja_list *keys = power_jinja_list(r, JINJA_PLAIN_LIST, 0);
     struct power_text rest = power_jinja_text(attribute);
     for (bool more = keys != NULL; more;) {
         const char *comma = rest.length ? memchr(rest.bytes, ',', rest.length) : NULL;
         size_t n = comma ? (size_t)(comma - rest.bytes) : rest.length;
         struct jinja_value key;
-        if (!power_jinja_dotted(r, item, power_jinja_borrow((struct power_text){rest.bytes, n}),
-                                NULL, &key) ||
+        if (!dotted(r, item, power_jinja_borrow((struct power_text){rest.bytes, n}), NULL, &key) ||
             !fold(r, key, case_sensitive, &key) || !power_jinja_push(r, keys, key))
             return false;
         more = comma != NULL;
@@ -334,7 +331,7 @@ static bool extreme(struct jinja_render *r, const struct jinja_args *args, bool 
                                      out);
     for (size_t i = 0; i < list->count; i++) {
         int sign = 0;
-        if (!power_jinja_dotted(r, list->items[i], given[2], NULL, &key) ||
+        if (!dotted(r, list->items[i], given[2], NULL, &key) ||
             !fold(r, key, given_true(given[1]), &key))
             return false;
         if (i && !power_jinja_order(r, key, best, max ? ">" : "<", &sign)) return false;
@@ -365,7 +362,7 @@ bool power_jinja_filter_unique(struct jinja_render *r, const struct jinja_args *
         !power_jinja_iterate(r, given[0], &list) || !iterator(r, &result))
         return false;
     for (size_t i = 0; i < list->count; i++) {
-        if (!power_jinja_dotted(r, list->items[i], given[2], NULL, &key) ||
+        if (!dotted(r, list->items[i], given[2], NULL, &key) ||
             !fold(r, key, given_true(given[1]), &key))
             return false;
         if (power_jinja_dict_get(seen, key)) continue;
@@ -391,7 +388,7 @@ bool power_jinja_filter_groupby(struct jinja_render *r, const struct jinja_args 
         if (i == 0 || !power_jinja_equal(r, keys[i], keys[i - 1])) {
             struct jinja_value name;
             group = power_jinja_list(r, JINJA_PLAIN_LIST, 0);
-            if (!group || !power_jinja_dotted(r, list->items[i], given[1], &given[2], &name) ||
+            if (!group || !dotted(r, list->items[i], given[1], &given[2], &name) ||
                 !power_jinja_pair(r, name, power_jinja_of_list(group), &pair) ||
                 !power_jinja_push(r, result, pair))
                 return false;
@@ -422,7 +419,7 @@ static bool map_attribute(struct jinja_render *r, const struct jinja_args *args,
     struct jinja_value given[3], item;
     if (!power_jinja_spread(r, "map", "value,attribute,default", 1, args, given)) return false;
     for (size_t i = 0; i < list->count; i++) {
-        if (!power_jinja_dotted(r, list->items[i], given[1], &given[2], &item) ||
+        if (!dotted(r, list->items[i], given[1], &given[2], &item) ||
             !power_jinja_push(r, result, item))
             return false;
     }
@@ -471,7 +468,7 @@ static bool select_where(struct jinja_render *r, const struct jinja_args *args, 
     }
     for (size_t i = 0; i < list->count; i++) {
         struct jinja_value v = list->items[i];
-        if (attribute && !power_jinja_dotted(r, v, args->items[1], NULL, &v)) return false;
+        if (attribute && !dotted(r, v, args->items[1], NULL, &v)) return false;
         bool holds = id < 0 && power_jinja_truth(v);
         if (id >= 0) {
             if (!rest_of(r, args, at + 1, &rest)) return false;

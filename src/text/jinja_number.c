@@ -20,7 +20,8 @@ static bool is_decimal(uint32_t code) {
                        : utf8proc_category((utf8proc_int32_t)code) == UTF8PROC_CATEGORY_ND;
 }
 
-int power_jinja_digit_value(uint32_t code) {
+/* Of a decimal digit of any script, else -1. */
+static int digit_value(uint32_t code) {
     if (!is_decimal(code)) return -1;
     uint32_t start = code; /* the digits of a script are ten in a row, some rows side by side */
     while (start > 0 && code - start < 60 && is_decimal(start - 1))
@@ -34,7 +35,7 @@ static bool plain_number(struct power_text text, char *out, size_t room, struct 
     size_t n = 0;
     for (size_t at = 0, length; at < text.length; at += length) {
         uint32_t code = power_utf8_get(text, at, &length, NULL);
-        int digit = power_jinja_digit_value(code);
+        int digit = digit_value(code);
         if (n + 1 >= room || (code >= 0x80 && digit < 0)) return false;
         out[n++] = digit >= 0 ? (char)('0' + digit) : (char)code;
     }

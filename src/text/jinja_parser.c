@@ -47,10 +47,13 @@ static bool is_reserved(struct power_text name) {
     return false;
 }
 
+static struct jinja_node *read_target(struct jinja_compiler *c, bool with_namespace,
+                                      const char *until);
+
 static struct jinja_node *target_part(struct jinja_compiler *c, bool with_namespace) {
     const struct jinja_token *t = power_jinja_peek(c);
     if (power_jinja_skip_op(c, "(")) {
-        struct jinja_node *inner = power_jinja_target(c, with_namespace, NULL);
+        struct jinja_node *inner = read_target(c, with_namespace, NULL);
         return inner && power_jinja_expect_op(c, ")") ? inner : NULL;
     }
     if (t->kind != TOKEN_NAME || is_reserved(t->text)) {
@@ -69,7 +72,7 @@ static struct jinja_node *target_part(struct jinja_compiler *c, bool with_namesp
     return expect_name(c, &node->text) ? node : NULL;
 }
 
-struct jinja_node *power_jinja_target(struct jinja_compiler *c, bool with_namespace,
+static struct jinja_node *read_target(struct jinja_compiler *c, bool with_namespace,
                                       const char *until) {
     const struct jinja_token *at = power_jinja_peek(c);
     struct jinja_node *first = target_part(c, with_namespace);
@@ -90,7 +93,7 @@ struct jinja_node *power_jinja_target(struct jinja_compiler *c, bool with_namesp
 
 static bool read_for(struct jinja_compiler *c, struct jinja_node *node) {
     static const char *const ends[] = {"else", "endfor", NULL};
-    node->a = power_jinja_target(c, false, "in");
+    node->a = read_target(c, false, "in");
     if (!node->a) return false;
     if (!power_jinja_skip_name(c, "in")) return power_jinja_unexpected(c) != NULL;
     node->b = power_jinja_tuple(c, false, "recursive");
@@ -149,7 +152,7 @@ static bool read_if(struct jinja_compiler *c, struct jinja_node *node) {
 }
 
 static bool read_set(struct jinja_compiler *c, struct jinja_node *node) {
-    node->a = power_jinja_target(c, true, NULL);
+    node->a = read_target(c, true, NULL);
     if (!node->a) return false;
     if (power_jinja_skip_op(c, "=")) {
         node->b = power_jinja_tuple(c, true, NULL);

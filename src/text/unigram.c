@@ -50,12 +50,16 @@ static void find_unknown(struct power_vocab *vocab) {
     }
 }
 
+static double score_of(const struct power_vocab *vocab, uint32_t id) {
+    return vocab->exact_scores ? vocab->exact_scores[id] : (double)vocab->scores[id];
+}
+
 power_status power_unigram_build(struct power_vocab *vocab, power_error *error) {
     double least = vocab->exact_scores ? DBL_MAX : (double)FLT_MAX;
     bool any = false;
     vocab->best_score = FLT_MIN;
     for (uint32_t id = 0; id < vocab->info.n_tokens; id++) {
-        double score = power_unigram_score(vocab, id);
+        double score = score_of(vocab, id);
         bool counts =
             vocab->in_model ? vocab->in_model[id] : vocab->types[id] == POWER_TOKEN_NORMAL;
         if (!counts) continue;
@@ -72,14 +76,10 @@ power_status power_unigram_build(struct power_vocab *vocab, power_error *error) 
     return power_vocab_trie(vocab, error);
 }
 
-double power_unigram_score(const struct power_vocab *vocab, uint32_t id) {
-    return vocab->exact_scores ? vocab->exact_scores[id] : (double)vocab->scores[id];
-}
-
 /* What a token adds. SentencePiece gives user-defined pieces a bonus. */
 static double added(const struct power_vocab *vocab, uint32_t id, size_t length) {
     if (vocab->exact_scores || vocab->types[id] != POWER_TOKEN_USER_DEFINED)
-        return power_unigram_score(vocab, id);
+        return score_of(vocab, id);
     return (double)((float)length * vocab->best_score) - 0.1;
 }
 

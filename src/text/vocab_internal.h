@@ -178,10 +178,7 @@ bool power_encode_piece(struct power_encode_work *work, const struct power_view 
 
 /* bpe.c */
 power_status power_merges_init(struct power_vocab *vocab, size_t count, power_error *error);
-/* False when the same pair is there already: the first rank stays. */
-bool power_merges_add(struct power_vocab *vocab, uint32_t left, uint32_t right, uint32_t rank,
-                      uint32_t product);
-/* The same for spellings, which must be two tokens whose join is a third. */
+/* Both are spellings of tokens, and their join is one, too. */
 power_status power_merges_add_texts(struct power_vocab *vocab, struct power_text left,
                                     struct power_text right, uint32_t rank, power_error *error);
 /* One pre-tokenized piece of raw bytes. Signature of power_split_fn; context is the work. */
@@ -253,7 +250,6 @@ power_status power_vocab_keep_charsmap(struct power_vocab *vocab, struct power_s
 power_status power_wordpiece_build(struct power_vocab *vocab, power_error *error);
 bool power_wordpiece_word(struct power_encode_work *work, struct power_text word);
 power_status power_unigram_build(struct power_vocab *vocab, power_error *error);
-double power_unigram_score(const struct power_vocab *vocab, uint32_t id);
 bool power_unigram_piece(struct power_encode_work *work, struct power_text text);
 /* The trie of all tokens that plain text may become. */
 power_status power_vocab_trie(struct power_vocab *vocab, power_error *error);
