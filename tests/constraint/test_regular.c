@@ -87,8 +87,11 @@ static void make_leaf(const struct power_regular_space *space, uint64_t *seed, s
     *out = (struct pair){0};
     if (below(seed, 3) == 0) {
         uint32_t first = below(seed, LETTERS), last = first + below(seed, LETTERS - first);
+        const char set[] = {'[', (char)('a' + first), '-', (char)('a' + last), ']'};
+        const struct power_text regex = {set, sizeof set};
         assert_int_equal(
-            power_regular_range(space, 'a' + first, 'a' + last, &out->automaton, &error), POWER_OK);
+            power_regular_parse(space, regex, POWER_REGEX_WHOLE, &out->automaton, &error),
+            POWER_OK);
         for (uint32_t c = first; c <= last; c++)
             out->texts.in[1 + c] = true;
         return;

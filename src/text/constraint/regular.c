@@ -42,18 +42,6 @@ power_status power_regular_one_of(const struct power_regular_space *space,
     return power_regular_end(&w);
 }
 
-power_status power_regular_range(const struct power_regular_space *space, uint32_t first,
-                                 uint32_t last, struct power_regular *out, power_error *error) {
-    struct regular_work w;
-    struct regular_set set = {0};
-    power_status status = POWER_OK;
-    power_regular_begin(&w, space, error);
-    if (power_regular_set_add(&w, &set, first, last) && power_regular_set_normalise(&w, &set))
-        status = power_regular_one_of(space, set.ranges.items, set.ranges.count, out, error);
-    power_status own = power_regular_end(&w);
-    return own != POWER_OK ? own : status;
-}
-
 static bool add_any(struct regular_work *w, struct regular_machine *m, uint32_t from, uint32_t to) {
     return power_machine_edge(w, m, from, 0, 0xD7FF, to) &&
            power_machine_edge(w, m, from, 0xE000, REGULAR_LAST_CODE, to);

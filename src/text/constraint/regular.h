@@ -45,10 +45,6 @@ power_status power_regular_parse(const struct power_regular_space *space, struct
 
 power_status power_regular_literal(const struct power_regular_space *space, struct power_text text,
                                    struct power_regular *out, power_error *error) POWER_MUST_USE;
-/* One code point of first..last. */
-power_status power_regular_range(const struct power_regular_space *space, uint32_t first,
-                                 uint32_t last, struct power_regular *out,
-                                 power_error *error) POWER_MUST_USE;
 /* Every text of min..max code points (UINT32_MAX: no maximum). */
 power_status power_regular_length(const struct power_regular_space *space, uint32_t min,
                                   uint32_t max, struct power_regular *out,
