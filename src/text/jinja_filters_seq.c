@@ -155,6 +155,19 @@ bool power_jinja_filter_join(struct jinja_render *r, const struct jinja_args *ar
     return power_jinja_finish_text(r, &buffer, ok, out);
 }
 
+/* What Python's reversed() makes of a value; NULL where there is no such thing. */
+static const char *reversed_name(struct jinja_value v) {
+    static const char *const names[] = {[JINJA_PLAIN_LIST] = "list_reverseiterator",
+                                        [JINJA_TUPLE] = "reversed",
+                                        [JINJA_RANGE] = "range_iterator",
+                                        [JINJA_KEYS] = "dict_reversekeyiterator",
+                                        [JINJA_VALUES] = "dict_reversevalueiterator",
+                                        [JINJA_ITEMS] = "dict_reverseitemiterator",
+                                        [JINJA_ITERATOR] = NULL};
+    if (v.type == JINJA_LIST) return names[v.as.list->kind];
+    return v.type == JINJA_DICT ? names[JINJA_KEYS] : names[JINJA_TUPLE];
+}
+
 bool power_jinja_filter_reverse(struct jinja_render *r, const struct jinja_args *args,
                                 struct jinja_value *out) {
     struct jinja_value v;
@@ -163,8 +176,11 @@ bool power_jinja_filter_reverse(struct jinja_render *r, const struct jinja_args 
     if (v.type == JINJA_TEXT)
         return power_jinja_slice(r, v, power_jinja_none(), power_jinja_none(), power_jinja_int(-1),
                                  out);
-    if (!power_jinja_iterate(r, v, &from) || !iterator(r, &to)) return false;
-    to->type_name = "list_reverseiterator";
+    const char *name = reversed_name(v);
+    if (!power_jinja_iterate(r, v, &from)) return false;
+    if (name ? !iterator(r, &to) : !(to = power_jinja_list(r, JINJA_PLAIN_LIST, from->count)))
+        return false;
+    if (name) to->type_name = name;
     for (size_t i = from->count; i-- > 0;) {
         if (!power_jinja_push(r, to, from->items[i])) return false;
     }

@@ -75,6 +75,9 @@ static const struct {
      "['Hello', 'World'] ['a', 'b,,c'] x|hELLO wORLD"},
     {"{{ '{} {1} {k!r:>5}'|replace('{1}', '') }}{{ '{0}-{k:>4}'.format(1, k='z') }}",
      "{}  {k!r:>5}1-   z"},
+    {"{{ l|map('string')|reverse }} {{ l|reverse|reverse }} {{ l|slice(2)|reverse|length }} "
+     "{{ l|reverse|list }}",
+     "['2', '1', '3'] [3, 1, 2] 2 [2, 1, 3]"},
     /* scopes and loops */
     {"{% set a = 1 %}{% for i in l %}{% set a = i %}{% endfor %}{{ a }}", "1"},
     {"{% set ns = namespace(a=0) %}{% for i in l %}{% set ns.a = ns.a + i %}{% endfor %}{{ ns.a }}",
