@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -528,6 +529,28 @@ static void budgets_are_kept(void **state) {
     harness_close(&h);
 }
 
+/* The first delta comes after the prompt was worked through, the others within decode_ns. */
+static void times_are_told(void **state) {
+    struct harness h;
+    struct answer a;
+    uint32_t ids[64];
+    struct timespec before, after;
+    (void)state;
+    open_script(&h);
+    power_generate_options options = ask(&a, ids, prompt(&h, "say b", ids));
+    options.sampling.temperature = 0.0f;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    generate(h.session, &options);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    uint64_t all = (uint64_t)(after.tv_sec - before.tv_sec) * UINT64_C(1000000000) +
+                   (uint64_t)after.tv_nsec - (uint64_t)before.tv_nsec;
+    assert_true(a.result.output_tokens > 2);
+    assert_true(a.result.prefill_ns > 0 && a.result.prefill_ns <= a.result.first_token_ns);
+    assert_true(a.result.decode_ns > 0 && a.result.first_token_ns <= all);
+    assert_true(a.result.prefill_ns + a.result.decode_ns <= all);
+    harness_close(&h);
+}
+
 /* In any order: the model goes with the last that holds it. */
 static void closing_in_any_order(void **state) {
     (void)state;
@@ -588,6 +611,7 @@ int main(void) {
                                        cmocka_unit_test(what_cannot_be_is_refused),
                                        cmocka_unit_test(options_change_the_language),
                                        cmocka_unit_test(budgets_are_kept),
+                                       cmocka_unit_test(times_are_told),
                                        cmocka_unit_test(closing_in_any_order),
                                        cmocka_unit_test(a_cancelled_answer_leaves_all_in_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
