@@ -38,16 +38,20 @@ void answer_call(answer_parser *p) {
     give(p, &(power_answer_event){POWER_ANSWER_CALL, p->call, p->name, p->n_name, p->id, p->n_id});
 }
 
-void answer_call_end(answer_parser *p) {
-    answer_flush(p);
-    give(p, &(power_answer_event){POWER_ANSWER_CALL_END, p->call, "", 0, p->id, p->n_id});
-    p->begun = false;
-    p->call++;
+static void forget_call(answer_parser *p) {
     p->n_name = p->n_id = 0;
     p->have_name = false;
     power_buffer_clear(&p->raw);
     power_buffer_clear(&p->pending);
     power_buffer_clear(&p->keys);
+}
+
+void answer_call_end(answer_parser *p) {
+    answer_flush(p);
+    give(p, &(power_answer_event){POWER_ANSWER_CALL_END, p->call, "", 0, p->id, p->n_id});
+    p->begun = false;
+    p->call++;
+    forget_call(p);
 }
 
 /* White space between a finished call and what turned out to be none is dropped too. */
@@ -72,11 +76,7 @@ void answer_malformed(answer_parser *p) {
         answer_emit(p, POWER_ANSWER_TEXT, p->raw.bytes + skip, p->raw.length - skip);
         p->skip_space = false;
     }
-    p->n_name = p->n_id = 0;
-    p->have_name = false;
-    power_buffer_clear(&p->raw);
-    power_buffer_clear(&p->pending);
-    power_buffer_clear(&p->keys);
+    forget_call(p);
     p->n_held = 0;
     p->at_start = p->after_call = false;
     answer_to_text(p);
