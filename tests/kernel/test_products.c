@@ -203,10 +203,17 @@ enum {
     STEP = 5,
     LONG_Q8 = 1 << 17,
     LONG_Q4 = 1 << 17,
-    LONG_F32 = (1 << 17) + 1
+    LONG_F32 = (1 << 17) + 1,
+    LONG_OUTS = 3
 }; /* every fifth case: an emulated processor is slow */
 #else
-enum { STEP = 1, LONG_Q8 = 100000 / 32 * 32, LONG_Q4 = 1 << 20, LONG_F32 = 300001 };
+enum {
+    STEP = 1,
+    LONG_Q8 = 100000 / 32 * 32,
+    LONG_Q4 = 1 << 20,
+    LONG_F32 = 300001,
+    LONG_OUTS = 17 /* two groups */
+};
 #endif
 
 static void check_type(enum power_dtype dtype) {
@@ -273,12 +280,13 @@ static void test_long_row(void **state) {
     void *scratch = allocate(POWER_PRODUCT_SCRATCH);
     static const struct {
         enum power_dtype dtype;
-        uint32_t k;
-    } shapes[] = {
-        {POWER_DTYPE_Q8_0, LONG_Q8}, {POWER_DTYPE_Q4_K, LONG_Q4}, {POWER_DTYPE_F32, LONG_F32}};
+        uint32_t k, n_outs;
+    } shapes[] = {{POWER_DTYPE_Q8_0, LONG_Q8, LONG_OUTS},
+                  {POWER_DTYPE_Q4_K, LONG_Q4, 3},
+                  {POWER_DTYPE_F32, LONG_F32, 3}};
     for (size_t i = 0; i < 3; i++) {
         struct product_case c;
-        make_case(&c, shapes[i].dtype, DATA_RANDOM, shapes[i].k, 3, false);
+        make_case(&c, shapes[i].dtype, DATA_RANDOM, shapes[i].k, shapes[i].n_outs, false);
         check_case(&c, scratch);
         free_case(&c);
     }
