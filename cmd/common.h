@@ -15,7 +15,7 @@
 
 /* ---- model ---- */
 struct model_args {
-    uint32_t threads, ctx, chunk, undo;
+    uint32_t threads, ctx, chunk;
     uint64_t memory;
     uint64_t tokens; /* no option: what a command knows it needs when ctx is not given */
     int no_mmap, no_pack, no_fusion, beyond_trained;
