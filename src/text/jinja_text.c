@@ -113,21 +113,27 @@ static int case_of(uint32_t code) {
     if (category == UTF8PROC_CATEGORY_LL) return 1;
     if (category == UTF8PROC_CATEGORY_LU) return 2;
     if (category == UTF8PROC_CATEGORY_LT) return 3;
-    unsigned classes = power_class_of(code); /* also signs that have a case, such as U+2177 */
-    return classes & POWER_CLASS_LOWER ? 1 : classes & POWER_CLASS_UPPER ? 2 : 0;
+    /* also signs that have the other case, such as U+2177 */
+    return utf8proc_islower((utf8proc_int32_t)code)   ? 1
+           : utf8proc_isupper((utf8proc_int32_t)code) ? 2
+                                                      : 0;
 }
 
 /* Marks that stand in a word without being letters of it (Case_Ignorable). */
 static bool ignorable(uint32_t code) {
+    static const uint16_t signs[] = {'\'',   '.',    ':',    0xB7,   0x387,  0x55F,
+                                     0x5F4,  0x2018, 0x2019, 0x2024, 0x2027, 0xFE13,
+                                     0xFE52, 0xFE55, 0xFF07, 0xFF0E, 0xFF1A};
     utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)code);
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+        if (code == signs[i]) return true;
+    }
     return c == UTF8PROC_CATEGORY_MN || c == UTF8PROC_CATEGORY_ME || c == UTF8PROC_CATEGORY_CF ||
-           c == UTF8PROC_CATEGORY_LM || c == UTF8PROC_CATEGORY_SK || code == '\'' || code == '.' ||
-           code == ':' || code == 0xB7 || code == 0x2018 || code == 0x2019 || code == 0x2024 ||
-           code == 0x2027;
+           c == UTF8PROC_CATEGORY_LM || c == UTF8PROC_CATEGORY_SK;
 }
 
 static bool cased_letter(uint32_t code) {
-    return case_of(code) != 0 || (power_class_of(code) & (POWER_CLASS_UPPER | POWER_CLASS_LOWER));
+    return case_of(code) != 0;
 }
 
 /* Simple case folding of one character to one. */
@@ -191,7 +197,7 @@ bool power_jinja_case(struct jinja_render *r, struct power_text text, enum jinja
         int kind = case_of(code);
         bool upper = how == CASE_UPPER || (how == CASE_SWAP && kind == 1) ||
                      ((how == CASE_TITLE || how == CASE_CAPITALIZE) && !inside);
-        bool keep = how == CASE_SWAP && kind == 0;
+        bool keep = how == CASE_SWAP && kind != 1 && kind != 2;
         enum jinja_case one = how == CASE_FOLD ? CASE_FOLD : CASE_LOWER;
         if (upper) one = how == CASE_TITLE || how == CASE_CAPITALIZE ? CASE_TITLE : CASE_UPPER;
         if (keep)
