@@ -109,23 +109,33 @@ bool power_jinja_filter_format(struct jinja_render *r, const struct jinja_args *
     return power_jinja_percent(r, power_jinja_text(format), &rest, args->n_keywords > 0, out);
 }
 
-/* Words begin after white space, '-' and opening brackets. */
+/* White space, '-' and opening brackets: a word begins behind them. */
+static bool between_words(struct power_text text, size_t at, size_t *out_length) {
+    uint32_t code = power_utf8_get(text, at, out_length, NULL);
+    return power_jinja_is_space(code) || (code < 0x80 && code && strchr("-({[<", (int)code));
+}
+
+/* The rest of a word is lowered at once: a sigma asks what stands beside it. */
 bool power_jinja_filter_title(struct jinja_render *r, const struct jinja_args *args,
                               struct jinja_value *out) {
-    struct jinja_value v, part;
+    struct jinja_value v, first, rest;
     struct jinja_buffer buffer;
     if (!take(r, "title", "s", 1, args, &v)) return false;
     power_jinja_scratch(r, &buffer);
     struct power_text text = power_jinja_text(v);
-    bool ok = true, first = true;
-    for (size_t at = 0, length; ok && at < text.length; at += length) {
-        uint32_t code = power_utf8_get(text, at, &length, NULL);
-        struct power_text c = {text.bytes + at, length};
-        bool between =
-            power_jinja_is_space(code) || (code < 0x80 && code && strchr("-({[<", (int)code));
-        ok = power_jinja_case(r, c, first ? CASE_UPPER : CASE_LOWER, &part) &&
-             power_jinja_put(r, &buffer, power_jinja_text(part));
-        first = between;
+    bool ok = true;
+    for (size_t at = 0, end, next; ok && at < text.length; at = end) {
+        bool word = !between_words(text, at, &next);
+        size_t begin = at + next;
+        for (end = begin; word && end < text.length; end += next) {
+            if (between_words(text, end, &next)) break;
+        }
+        struct power_text head = {text.bytes + at, begin - at},
+                          tail = {text.bytes + begin, end - begin};
+        ok = power_jinja_case(r, head, CASE_UPPER, &first) &&
+             power_jinja_put(r, &buffer, power_jinja_text(first)) &&
+             power_jinja_case(r, tail, CASE_LOWER, &rest) &&
+             power_jinja_put(r, &buffer, power_jinja_text(rest));
     }
     return power_jinja_finish_text(r, &buffer, ok, out);
 }

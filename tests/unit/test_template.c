@@ -120,6 +120,8 @@ static const struct {
      "\xC7\x84 SS FI \xCE\xA3\xCE\x91\xCE\xA3 \xCF\x83\xCE\xB1\xCF\x82 Fi"},
     {"{{ '\u2177 \u01c5 \u24b6'.swapcase() }} {{ 'A\uff0e\u03a3'.lower() }}",
      "\xE2\x85\xA7 \xC7\x85 \xE2\x93\x90 a\xEF\xBC\x8E\xCF\x82"},
+    {"{{ '\u03a3\u0391\u03a3-\u03a3\u0391\u03a3&'|title }}",
+     "\xCE\xA3\xCE\xB1\xCF\x82-\xCE\xA3\xCE\xB1\xCF\x82&"},
     {"{{ strftime_now('%Y-%m-%d %H:%M:%S %A %-d %b %j') }}",
      "2026-03-14 15:09:26 Saturday 14 Mar 073"},
 };
