@@ -103,9 +103,42 @@ static void test_refused(void **state) {
     harness_close(&h);
 }
 
+static power_status own_template(const power_render_options *options, const char *want) {
+    char text[64];
+    size_t bytes = 0;
+    power_error error = {0};
+    power_status status = power_render_chat(NULL, options, text, sizeof text, &bytes, &error);
+    if (status == POWER_OK) assert_string_equal(text, want);
+    return status;
+}
+
+/* A template of the caller needs no model; each budget ends a rendering that fits without it. */
+static void test_budgets(void **state) {
+    (void)state;
+    static const char text[] =
+        "{% for i in range(9) %}{% if i %}{{ [[i]][0][0] }}{% endif %}{% endfor %}";
+    power_render_options options;
+    power_render_options_init(&options);
+    options.messages_json = "[]";
+    options.template_text = text;
+    assert_int_equal(own_template(&options, "12345678"), POWER_OK);
+    options.max_steps = 20;
+    assert_int_equal(own_template(&options, ""), POWER_LIMIT);
+    options.max_steps = 0;
+    options.max_bytes = 7;
+    assert_int_equal(own_template(&options, ""), POWER_LIMIT);
+    options.max_bytes = 8;
+    assert_int_equal(own_template(&options, "12345678"), POWER_OK);
+    options.template_text =
+        "{% macro f(n) %}{{ n }}{% if n %}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(7) }}";
+    assert_int_equal(own_template(&options, "76543210"), POWER_OK);
+    options.max_depth = 2;
+    assert_int_equal(own_template(&options, ""), POWER_LIMIT);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_messages),
-                                       cmocka_unit_test(test_spelled),
-                                       cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_messages), cmocka_unit_test(test_spelled),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_budgets)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
