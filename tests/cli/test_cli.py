@@ -194,6 +194,10 @@ def test_output():
 def test_others():
     expect("tokenize", run("tokenize", text, "say b"), 0, '115\t"s"\t0-1\n97\t"a"\t1-2\n121\t"y"\t2-3\n32\t" "\t3-4\n98\t"b"\t4-5\n')
     expect("tokenize with two wishes", run("tokenize", text, "a", "--parse-special", "--no-parse-special"), 2, "", "both given")
+    for pre, ids in (("llama-bpe", "64 292 65"), ("gpt-2", "64 198 198 65")):  # llama-bpe keeps lines' ends together
+        out = run("tokenize", llama, "a\n\nb", "--plain", "--pre", pre)
+        check(f"tokenize --pre {pre}", [line.split("\t")[0] for line in out[1].splitlines()] == ids.split(), out)
+    check("tokenize a file", run("tokenize", text, "--file", "-", stdin="say b") == run("tokenize", text, "say b"))
     expect("tokenize, unknown pre-tokenizer", run("tokenize", text, "a", "--pre", "no-such"), 1, "", "no-such")
     expect("tokenize broken bytes", run("tokenize", text, b"a\xff\xc3"), 1, "", "byte 1")
     expect("tokenize broken bytes, replaced", run("tokenize", text, b"a\xff\xc3", "--replace-invalid"), 0, re.compile(r'^97\t"a"\t0-1\n(\d+\t"\\x[0-9a-f]+"\t\d-\d\n){6}$'))
